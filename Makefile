@@ -15,7 +15,8 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/pytest -n auto --dist worksteal
 
-# What takes minutes: agents' own programs, environments that pip builds, a kill at every single step, many clones.
+# What takes minutes: agents' own programs, environments that pip builds, upgrades of older memories, races, a kill at
+# every single step, many clones.
 test-slow: $(STAMP)
 	$(BIN)/pytest -n auto --dist worksteal -m slow
 

@@ -16,7 +16,7 @@ __all__ = ["Explanation", "Handover", "MemctlError", "Memory", "Written"]
 
 
 def __getattr__(name: str) -> object:
-    """Import the interface when a program uses it, since commands don't."""
+    """Import `memctl.api` when a program asks for one of its names, since commands don't need it."""
     if name not in __all__:
         raise AttributeError(f"module 'memctl' has no attribute {name!r}")
     from memctl import api

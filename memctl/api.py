@@ -4,8 +4,8 @@
 
     memory = Memory.open()
     written = memory.decide("Queue in PostgreSQL", rationale="One service fewer to run")
-    for found in memory.search("queue"):
-        print(found.id, found.title)
+    for result in memory.search("queue"):
+        print(result.id, result.title)
     print(memory.pack(task="retry failed jobs", budget=4000).text)
 
 Each method does the same as the command of its name, by the same functions: it takes the same lock, refuses the same
@@ -45,8 +45,9 @@ _PATIENCE = 5.0  # seconds to wait for the unfinished work of an agent's hook
 class Written(msgspec.Struct, frozen=True):
     """The result of a write: the ids of the records, the paths of the files below the worktree's top, and the commit.
 
-    `commit` is "" if nothing had to change, in a dry run, and if the commit could not be made yet. In the last case the
-    files are written, and `pending` says why they are not committed. `hints` say what a record lacks, such as a reason.
+    `commit` is the commit's id, "" if nothing had to change, in a dry run, and if the commit could not be made yet. In
+    the last case the files are written, and `pending` says why they are not committed. `hints` say what a record lacks,
+    such as a reason.
     """
 
     ids: tuple[str, ...]
@@ -62,7 +63,10 @@ class Written(msgspec.Struct, frozen=True):
 
 
 class Handover(msgspec.Struct, frozen=True):
-    """The result of `Memory.hand_over`: the record of the handoff, and the package (text) for the other agent."""
+    """The result of `Memory.hand_over`: what was written, such as the handoff's record, and the other agent's package.
+
+    `package` is a text in the format that `memctl handoff` prints.
+    """
 
     written: Written
     package: str
@@ -175,8 +179,9 @@ class Memory:
     def open(cls, where: str | os.PathLike[str] | git.Repo = ".", *, agent: str = "") -> Memory:
         """Open the memory around a folder, or the memory in the worktree of a GitPython repository.
 
-        `agent` is the name of the agent at work, for records and commits; "" stands for MEMCTL_AGENT or else the name
-        in Git's settings. Raises MemctlError if there is no memory, or if a newer memctl wrote it.
+        `agent` is the name of the agent at work, for records and commits. "" stands for the environment variable
+        MEMCTL_AGENT, or if that is not set, for the name in Git's settings. Raises MemctlError if there is no memory,
+        or if a newer memctl wrote it.
         """
         from memctl.store import agent_env
         from memctl.store.memory import open_memory
@@ -262,7 +267,7 @@ class Memory:
         dry_run: bool = False,
         allow_accepted: bool = False,
     ) -> Written:
-        """Set fields of a record to `values`, and add texts to its list fields or remove them; "" clears a field.
+        """Set fields of a record to `values`, where "" clears a field, and add texts to list fields or remove them.
 
         The fields have the same names as for a new record. `add` and `remove` have one text or several for each field,
         as in `add={"tags": ["pay", "queue"]}`. The text of an accepted decision can only be changed with
@@ -339,8 +344,8 @@ class Memory:
 
         for name in types:
             _require("type", name, KINDS)
-        found = Filters(types=types, archived=None if archived else False).keep(self._read(at).records)
-        return sorted(found, key=lambda record: record.id)
+        records = Filters(types=types, archived=None if archived else False).keep(self._read(at).records)
+        return sorted(records, key=lambda record: record.id)
 
     def search(self, query: str, *, types: Iterable[str] = (), limit: int = 10, at: str | None = None) -> list[Result]:
         """Return the records, pages, sessions and checkpoints that match the words of a query, best first.
@@ -368,14 +373,14 @@ class Memory:
         snapshot = self._read(at)
         commit = self._memory.repository.resolve(at) if at is not None else ""
         request = provenance.locate(self._memory, snapshot, self._memory.repository.top, path, commit)
-        found = provenance.why(self._memory, snapshot, request, commit, limit)
-        indirect = why_answer.indirect(snapshot, found)
-        is_known = found.is_explained or indirect.perhaps
+        reasons = provenance.why(self._memory, snapshot, request, commit, limit)
+        indirect = why_answer.indirect(snapshot, reasons)
+        is_known = reasons.is_explained or indirect.perhaps
         return Explanation(
-            why_answer.sentence(snapshot, found, indirect) if is_known else "",
-            tuple(item.record for item in found.records if item.record is not None),
-            tuple(page.id for page, _ in found.sections),
-            tuple(cause.touch.commit for cause in found.commits),
+            why_answer.sentence(snapshot, reasons, indirect) if is_known else "",
+            tuple(item.record for item in reasons.records if item.record is not None),
+            tuple(page.id for page, _ in reasons.sections),
+            tuple(cause.touch.commit for cause in reasons.commits),
             tuple(indirect.perhaps),
         )
 
@@ -399,7 +404,7 @@ class Memory:
         - `model`: the model whose tokens are counted, "" for the one in the memory's settings.
         - `at`: a revision of which to take the memory, None for now.
 
-        The records in the pack are counted as retrieved, unless `at` is given.
+        Unless `at` is given, the next `memctl maintain` adds 1 to the `access_count` of each record in the pack.
         """
         from memctl.pack import budget_fill, item_sources, last_work, rehydrate
         from memctl.pages.links import known_section
@@ -442,12 +447,12 @@ class Memory:
         Either everything succeeds, or nothing changes. Without `sections` the handoff is about the whole memory, and no
         section changes its owner.
 
-        `kind` decides what the package for the agent contains: everything on the sections ("complete"), what search
+        `kind` decides what the package for the agent contains: all of the sections ("complete"), what search
         finds for the task ("specialist"), the task and what changed ("continuation"), or only the task, what blocks it,
         severe issues and binding decisions ("emergency").
 
-        A text that is left out, such as `task`, is taken from the memory, as `memctl handoff` does. `reason` is part of
-        the handoff and of the commit message. With `dry_run` nothing is written.
+        `immediate` are the first actions for the agent. What is left out, such as `task`, is made from the memory as in
+        `memctl handoff`. `reason` is part of the handoff and of the commit message. With `dry_run` nothing is written.
         """
         from memctl.pack import handoff
         from memctl.pack.handoff_request import TYPES, HandoffRequest
@@ -460,7 +465,7 @@ class Memory:
             from_agent_id="",
             to_agent_id=taker,
             handoff_type=kind,  # type: ignore[arg-type]  # it is one of TYPES
-            sections=tuple(known_section(snapshot, one) for one in sections),
+            sections=tuple(known_section(snapshot, name) for name in sections),
             reason=reason,
             summary=summary,
             task=task,
@@ -473,8 +478,9 @@ class Memory:
     def history(self, record_id: str = "", *, limit: int | None = None) -> list[Entry]:
         """Return the commits that changed a record, or if `record_id` is "" any part of the memory, newest first.
 
-        The commits are objects of GitPython. `limit` is the largest number of them, None or 0 for all. Raises
-        MemctlError in a SHA-256 repository, whose commits GitPython can't read.
+        Each entry has the commit as GitPython's object, and what memctl wrote into its message. `limit` is the largest
+        number of commits, None or 0 for all. Raises MemctlError in a SHA-256 repository, whose commits GitPython can't
+        read.
         """
         import git
 
@@ -498,11 +504,12 @@ class Memory:
         if not title.strip():
             raise MemctlError("the title must not be empty", "give a title", USAGE)
         own = [*(field.name for field in KINDS[kind].fields), *KINDS[kind].defaults]
-        for name in fields.keys() - {*own, *RecordFields.__annotations__}:
+        known = dict.fromkeys([*own, *RecordFields.__annotations__])
+        for name in fields.keys() - known:
             from memctl.text.phrases import indefinite
 
             raise MemctlError(
-                f"{name!r} is not a field of {indefinite(kind)}", f"the fields are {', '.join(own)}", USAGE
+                f"{name!r} is not a field of {indefinite(kind)}", f"the fields are {', '.join(known)}", USAGE
             )
         draft = create.Draft(kind=KINDS[kind], values={})
         plain = {name: value if isinstance(value, str | int | None) else tuple(value) for name, value in fields.items()}
@@ -540,7 +547,7 @@ class Memory:
         return agent_view.readable(memory, snapshot, at)
 
     def _counter(self, model: str) -> Callable[[str], int]:
-        """Return the token counter for a model, "" for the memory's own."""
+        """Return the token counter for a model; "" stands for the model in the memory's settings."""
         from memctl.tokens import count
 
         return count.of_memory(self._memory, model or self._memory.config.model).tokens
@@ -554,7 +561,7 @@ class Memory:
 
 
 def _require(what: str, value: str, allowed: Iterable[str]) -> None:
-    """Raise MemctlError unless a value is one of the allowed ones; `what` is its name in the message."""
+    """Raise MemctlError unless a value is one of the allowed ones; the message calls the value `what`."""
     if value not in allowed:
         raise MemctlError(f"{value!r} is not a valid {what}", f"the values are {', '.join(allowed)}", USAGE)
 

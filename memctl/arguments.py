@@ -47,13 +47,13 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
         for name, value in signature.bind(*args, **keywords).arguments.items():
             parameter = signature.parameters[name]
             if parameter.kind is kinds.VAR_POSITIONAL:
-                for one in value:
-                    _require(name, one, parameter.annotation)
+                for item in value:
+                    _require(name, item, parameter.annotation)
             elif parameter.kind is kinds.VAR_KEYWORD:
                 fields = _fields(function, parameter.annotation)
-                for field, one in value.items():
-                    if one is not None and field in fields:
-                        _require(field, one, fields[field])
+                for field, item in value.items():
+                    if item is not None and field in fields:
+                        _require(field, item, fields[field])
             elif parameter.annotation is not kinds.empty:
                 _require(name, value, parameter.annotation)
         return function(*args, **keywords)
@@ -64,34 +64,34 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
 def _fields(function: Callable[..., Any], annotation: str) -> dict[str, str]:
     """Return the annotations of the TypedDict that `Unpack[Name]` names in the module of a function."""
     form = getattr(function, "__globals__", {}).get(annotation.removeprefix("Unpack[").removesuffix("]"))
-    found = getattr(form, "__annotations__", {})
-    return {name: one if isinstance(one, str) else one.__forward_arg__ for name, one in found.items()}
+    annotations = getattr(form, "__annotations__", {})
+    return {name: text if isinstance(text, str) else text.__forward_arg__ for name, text in annotations.items()}
 
 
 def _require(name: str, value: object, annotation: str) -> None:
-    """Raise MemctlError for a value whose class is not in the annotation, a number out of its range, and a text that
-    no file can have: with a NUL character or a lone surrogate."""
-    allowed = [one.rpartition(".")[2] for one in _BRACKETS.sub("", annotation).split(" | ")]
+    """Raise MemctlError if a value's class is not in the annotation, a number is out of its range, or a text has a
+    character that no file can contain: NUL or a lone surrogate."""
+    allowed = [kind.rpartition(".")[2] for kind in _BRACKETS.sub("", annotation).split(" | ")]
     low, high = _RANGES.get(name, (0, _LARGEST))
-    if not any(_is(value, one) for one in allowed) or (isinstance(value, int) and not low <= value <= high):
+    if not any(_is(value, kind) for kind in allowed) or (isinstance(value, int) and not low <= value <= high):
         number = f"a whole number from {low} to {high}" if name in _RANGES else _WORDS["int"]
-        words = " or ".join(dict.fromkeys({**_WORDS, "int": number}.get(one, f"a {one}") for one in allowed))
+        words = " or ".join(dict.fromkeys({**_WORDS, "int": number}.get(kind, f"a {kind}") for kind in allowed))
         raise MemctlError(f"{name} must be {words}, not {value!r}", exit_code=USAGE)
     for text in _texts(value):
         if "\0" in text:
             raise MemctlError(f"{name} must not contain a NUL character: {text!r}", exit_code=USAGE)
-        if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
+        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
             hint = "remove it: UTF-8 can't encode half of a surrogate pair"
             raise MemctlError(f"{name} must not contain a lone surrogate: {text!r}", hint, USAGE)
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield the texts in an argument; not those of an iterable that can be read only once."""
+    """Yield the texts in an argument, except those of an iterable that can be read only once."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Collection) and not isinstance(value, bytes):
-        for one in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(one)
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item)
 
 
 def _is(value: object, name: str) -> bool:
@@ -99,14 +99,14 @@ def _is(value: object, name: str) -> bool:
         return value is None
     if name == "Iterable":  # of texts; the items of an iterator are not checked, since it can be read only once
         is_readable = isinstance(value, Iterable) and not isinstance(value, str | bytes)
-        return is_readable and (not isinstance(value, Collection) or all(isinstance(one, str) for one in value))
+        return is_readable and (not isinstance(value, Collection) or all(isinstance(item, str) for item in value))
     if name == "Mapping":
         return isinstance(value, Mapping)
     if name == "PathLike":
         return hasattr(value, "__fspath__")
     if name == "int":
         return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST
-    return any(one.__name__ == name for one in type(value).__mro__)
+    return any(item.__name__ == name for item in type(value).__mro__)
 
 
 def set_pairs(fields: Mapping[str, object], joined: Collection[str]) -> list[tuple[str, str]]:

@@ -44,9 +44,9 @@ class Entry(NamedTuple):
 def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: int | None = None) -> list[Entry]:
     """Return the commits that changed a record, or if `record_id` is "" any part of the memory, newest first.
 
-    `record_id` is an id or a unique beginning of one; the record may be deleted. The commits are those before
-    `revision`, at most `limit` of them. If `record_id` is "", commits of session pages and checkpoints, which are on a
-    ref of their own (refs/memctl/sessions), are among them.
+    `record_id` is an id or a unique beginning of one; the record may be deleted. The result has commits
+    up to `revision` (included), at most `limit` of them, None for all. If `record_id` is "", the result also has the
+    commits of session pages and checkpoints, which are on a ref of their own (refs/memctl/sessions).
 
     Raises MemctlError if there is no such record, if the worktree of `repo` has no memory, or if it is a SHA-256
     repository, whose commits GitPython (3.1) can't read; `memctl log --json` can.
@@ -62,9 +62,9 @@ def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: 
     if not record_id:
         beside = sessions_ref.head(memory) if revision == "HEAD" else sessions_ref.as_of(memory, start)
     return [
-        Entry(repo.commit(one.commit), trailers.ops, trailers.ids, trailers.actor, trailers.session, trailers.reason)
-        for one in batches.commits(memory, paths, revision if revision == "HEAD" else start, limit, beside=beside)
-        for trailers in [one.trailers]
+        Entry(repo.commit(commit.commit), trailers.ops, trailers.ids, trailers.actor, trailers.session, trailers.reason)
+        for commit in batches.commits(memory, paths, revision if revision == "HEAD" else start, limit, beside=beside)
+        for trailers in [commit.trailers]
     ]
 
 
@@ -72,7 +72,7 @@ def record_paths(memory: Memory, snapshot: Snapshot, record_id: str) -> list[str
     """Return all paths that a record's file has had, relative to the worktree's top.
 
     The first is its present path, or if the record is deleted, its last one. The others are from the time before the
-    record was renumbered. `record_id` is an id or a unique beginning of one.
+    record was renumbered, which gave it another id. `record_id` is an id or a unique beginning of one.
     """
     path = remove.path_of(memory, snapshot, record_id)
     return [memory.tracked(path), *map(memory.tracked, id_collisions.former_paths(snapshot, path))]

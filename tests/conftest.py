@@ -76,9 +76,10 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what starts agents' own programs or lets pip build an environment."""
+    """Mark as slow what starts agents' own programs, lets pip build an environment or upgrades older memories."""
+    folders, files = {"agents", "upgrade"}, {"test_precommit.py", "test_packaging.py"}
     for item in items:
-        if item.path.parent.name == "agents" or item.path.name in ("test_precommit.py", "test_packaging.py"):
+        if item.path.parent.name in folders or item.path.name in files:
             item.add_marker(pytest.mark.slow)
 
 

@@ -114,7 +114,7 @@ def test_refused_tool_call_gives_a_reason_and_writes_nothing(repo: Path, memctl:
 def test_hints_of_tools_name_tools_and_not_commands(repo: Path, memctl: Memctl) -> None:
     async def ask(client: Client) -> None:
         made = await call(client, "record", type="decision", title="Queue in files")
-        again = 'record it anew with `rationale` and with `supersedes`: ["DEC-2025-11-04-001"]'
+        again = 'record a new decision with `rationale` and with `supersedes`: ["DEC-2025-11-04-001"]'
         assert made.partition("\n")[2] == f"hint: the decision gives no reason: {again}"
         refused = await call(client, "update", id="DEC-2025-11-04-001", values={"rationale": "x"})
         assert refused.startswith(
@@ -131,7 +131,7 @@ def test_hints_of_tools_name_tools_and_not_commands(repo: Path, memctl: Memctl) 
         await call(client, "record", type="state", title="Move the queue")
         done = await call(client, "record", type="state", title="Move the queue", fields={"completion_percentage": 100})
         linked = await call(client, "update", id="DEC-2025-11-04-002", values={"supersedes": "DEC-2025-11-04-001"})
-        assert "record the new one with `supersedes`" in linked
+        assert "record the newer record with `supersedes`" in linked
         for answer in (made, refused, better, raw, missing, done, linked):
             assert not {"memctl", "--"} & set(answer.replace("`", " ").split()), answer
             assert "--" not in answer, answer
@@ -175,6 +175,7 @@ def test_tool_list_is_short_and_marks_tools_that_only_read(repo: Path, memctl: M
     with_client(repo, ask)
 
 
+@pytest.mark.slow
 def test_concurrent_servers_lose_nothing(repo: Path, memctl: Memctl) -> None:
     import anyio
     from mcp import Client, StdioServerParameters, stdio_client

@@ -22,12 +22,12 @@ _OF_CHANGES = {"MEM109", "MEM601", *DOCUMENTS}
 
 
 def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterable[str]) -> Report:
-    """Return the report on the staged files, with those errors as warnings that a parent of the commit has already.
+    """Return `found`, the report on the staged files, with each error that a parent of the commit has as a warning.
 
     The parents are HEAD and, in a merge, the merged commits. Two errors are the same if code, file and message are
     equal; the line may differ, except for a credential, whose line must have the same text. If the staged files have
-    more equal errors than the parent, the surplus stays errors. The parents are only read if there are errors. `ignore`
-    are the rules that the check of the staged files has skipped.
+    the same error three times and the parent has it once, two of the three stay errors. The parents are only read if
+    there are errors. `staged` is the memory in the index, and `ignore` names the rules that its check has skipped.
     """
     for parent in ("HEAD", *context.merged_commits(memory)) if memory.repository.has_head() else ():
         codes = {finding.code for finding in found.findings if finding.severity == ERROR} - _OF_CHANGES
@@ -41,7 +41,9 @@ def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterab
         for finding in found.findings:
             if finding.severity == ERROR and left[identity := _identity(staged, finding)]:
                 left[identity] -= 1
-                finding = replace(finding, message=f"{finding.message} (already so in {parent})", is_demoted=True)
+                finding = replace(
+                    finding, message=f"{finding.message} ({parent} has this error already)", is_demoted=True
+                )
             findings.append(finding)
         found = replace(found, findings=tuple(findings))
     return found

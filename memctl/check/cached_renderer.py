@@ -45,7 +45,7 @@ class CachedRenderer(Renderer):
         return renderer(self._memory, self.snapshot)
 
     def _current_text(self, name: str) -> str | None:
-        """Return the text of a document's file if it has the digest of its last rendering; else None."""
+        """Return the text of a document's file if it has the hash of its last rendering; else None."""
         if name not in self._known_digests:
             return None
         document = generated_header.split(documents.current_text(self.snapshot, f"{FOLDER}/{name}") or "")
@@ -54,7 +54,7 @@ class CachedRenderer(Renderer):
 
     @cached_property
     def _known_digests(self) -> dict[str, str]:
-        """The stored digests of documents that were rendered from the present memory, by file name."""
+        """The stored hashes of documents that were rendered from the present memory, by file name."""
         known = self.snapshot.catalogue.recall(self.key)
         return msgspec.msgpack.decode(known, type=dict[str, str]) if known else {}
 

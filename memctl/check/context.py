@@ -69,7 +69,7 @@ def _overdue_changes(memory: Memory) -> list[tuple[str, str]]:
     """Return pairs for the changes that wait too long for their commit: a path, and a text with change and reason."""
     changes = []
     for entry in pending_state.overdue(memory, pending_state.open_entries(memory)):
-        why = " ".join(pending_state.reason(memory, entry).split()) or "memctl has not tried to commit it since"
+        why = " ".join(pending_state.reason(memory, entry).split()) or "memctl has not tried to commit it yet"
         changes.append((entry.change.paths[0], f"{pending_state.describe(entry)} is not committed yet: {why}"))
     return changes
 

@@ -125,7 +125,7 @@ class CheckContext:
     def findings(self, rule: Callable[[CheckContext], Iterator[Finding]]) -> list[Finding]:
         """Run a rule and return its findings.
 
-        Which rules were run before makes no difference, although the number of hints of a rule is limited (see `near`).
+        Each rule may give 20 hints with similar names (see `near`), however many the rules before it gave.
         """
         self._suggested = 0
         return list(rule(self))
@@ -133,9 +133,9 @@ class CheckContext:
     def cached_findings(self, rule: Callable[[CheckContext], Iterator[Finding]]) -> list[Finding]:
         """Return the findings of a rule, from the cache if nothing has changed that the rule reads.
 
-        It is allowed for rules that read only the records, the pages and the names of files. If a rule has more than 20
-        findings, they are not cached: only 20 of them can have a hint with similar names (see `near`), and once some
-        are corrected, others are to get one.
+        `rule` may read only the records, the pages and the names of files. More than 20 findings are not cached: only
+        the first 20 have hints with similar names (see `near`), and the next check is to give hints on others once a
+        person has corrected these.
         """
         with open(rule.__code__.co_filename, "rb") as module:
             seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
@@ -208,7 +208,7 @@ class CheckContext:
     def near(self, wanted: str, known: Iterable[str]) -> str:
         """Return a hint with those of the `known` names that are similar to `wanted`, "" if there are none.
 
-        See `closest` for an example. After 20 calls of a rule the result is always "", since the search takes time.
+        See `closest` for an example. After 20 calls by a rule the result is always "", since the search takes time.
         """
         return closest(wanted, known) if self.may_suggest() else ""
 

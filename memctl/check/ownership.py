@@ -26,7 +26,7 @@ def owned_sections(subject: CheckContext) -> Iterator[Finding]:
 def answered_handoffs(subject: CheckContext) -> Iterator[Finding]:
     """Report each handoff whose status does not agree with who owns its sections now.
 
-    For example, an accepted handoff gives its sections to the receiver. A handoff is not reported if a later handoff
+    For example, an accepted handoff gives its sections to the taker. A handoff is not reported if a later handoff
     explains the difference.
     """
     state = subject.coordination
@@ -34,7 +34,7 @@ def answered_handoffs(subject: CheckContext) -> Iterator[Finding]:
         return
     for contradiction in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
         path = contradiction.handoff.record.path
-        hint = "`memctl handoff recover` sets the owner as the handoff says; with `--remote NAME` at that remote, too"
+        hint = "`memctl handoff recover` sets the owner that the handoff names; with `--remote NAME` also at a remote"
         yield Finding("MEM602", path, subject.line_of(path, "status"), contradiction.problem, hint)
 
 

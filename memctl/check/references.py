@@ -202,7 +202,7 @@ def _missing_code(
     old = (path,) if path in renamed else repository_paths.resolve(frozenset(renamed), path)
     if len(old) != 1 or not (new := renamed.get(old[0]) or folder_after(renamed, old[0])):
         return Finding(code, place, line, message, _suggest_file(subject, reference))
-    hint = f"it is {new} now: `memctl check --fix` writes the new path"
+    hint = f"the path is {new} now: `memctl check --fix` writes the new path"
     return Finding(code, place, line, message, hint, is_demoted=subject.is_staged)
 
 

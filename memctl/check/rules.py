@@ -194,8 +194,8 @@ RULES = _rules(
     ),
     (
         "MEM309", "edited-document", ERROR, "A rendered document was edited by hand.",
-        "The next rendering would lose the edit. Make it in the record or page that the document shows, then run"
-        " `memctl render --force`.",
+        "The next rendering would lose the edit. Make the edit in the record or page that the document shows,"
+        " then run `memctl render --force`.",
     ),
     (
         "MEM310", "orphaned-document", ERROR, "A rendered document belongs to a page that no longer exists.",
@@ -218,7 +218,7 @@ RULES = _rules(
     (
         "MEM314", "document-behind", WARNING, "A rendered document is behind the memory on the default branch.",
         "With `docs: default-branch`, a merge adds records without their documents. The next write on the default"
-        " branch renders them, and so does `memctl render`, also in a build.",
+        " branch renders them, and so does `memctl render`, which a build may run, too.",
         True,
     ),
     # Lifecycle
@@ -234,7 +234,8 @@ RULES = _rules(
     ),
     (
         "MEM403", "superseded-by-nothing", WARNING, "A record's status is superseded, but no record supersedes it.",
-        "`memctl supersede OLD NEW` links the record to its successor. Without a successor, give it another status.",
+        "`memctl supersede OLD NEW` links the record to its successor. Without a successor, give the"
+        " record another status.",
     ),
     (
         "MEM404", "future-timestamp", WARNING, "A record's timestamp is in the future.",
@@ -255,8 +256,8 @@ RULES = _rules(
     ),
     (
         "MEM408", "aged-overview", WARNING, "Many records were added since the project's page was last reviewed.",
-        "Its plans may be done or changed by now. Read it again; `memctl project set` changes it, and `memctl review"
-        " §1.0` confirms that it is still right.",
+        "The plans on the page may be done or changed by now. Read the page again; `memctl project set` changes it, and"
+        " `memctl review §1.0` confirms that it is still right.",
     ),
     # Files
     (
@@ -329,7 +330,7 @@ RULES = _rules(
     ),
     (
         "MEM602", "handoff-against-ownership", WARNING, "A handoff's status contradicts who owns its sections.",
-        "Two clones answered it separately, and Git merged the record of one with the ownership of the other, so that"
-        " two agents consider a section theirs. `memctl handoff recover` sets ownership as the record says.",
+        "Two clones answered the handoff separately, and Git merged the record of one with the ownership of the other,"
+        " so that two agents consider a section theirs. `memctl handoff recover` sets ownership as the record says.",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Run the rules on a memory, and leave out findings that the memory's settings and files ignore (`check_ignore`)."""
+"""Run the rules on a memory, and leave out findings that a `check_ignore` in its settings or files names."""
 
 from __future__ import annotations
 

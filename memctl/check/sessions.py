@@ -88,9 +88,9 @@ def _trails(subject: CheckContext, pages_by_path: dict[str, SessionPage]) -> Ite
 
 
 def checkpoints(subject: CheckContext) -> Iterator[Finding]:
-    """Report each checkpoint that can't be read, and each whose version number another one of its workflow has, too.
+    """Report each checkpoint that can't be read, and each with the same version number as the newest of its workflow.
 
-    Only the highest version of a workflow matters, since work is resumed from it.
+    Equal numbers of older checkpoints are not reported, since work is resumed from the newest.
     """
     numbers: dict[str, list[Version]] = {}
     for path in filter(checkpoint.is_json, subject.snapshot.names(checkpoint.FOLDER)):

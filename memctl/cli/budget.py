@@ -51,7 +51,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
     type=click.Choice(limits.HOSTS),
     default=limits.NO_HOST,
     show_default=True,
-    help="The program that compacts the window; zones are shares of the tokens that fit before the compaction.",
+    help="The program that compacts the window; zones are shares of the tokens that fit before it does.",
 )
 @click.option(
     "--profile",
@@ -60,7 +60,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
     default="balanced",
     show_default=True,
     metavar="NAME",
-    help=f"The kind of task: {', '.join(profiles.PROFILES)}.",
+    help=f"The kind of task, for which the window is divided: {', '.join(profiles.PROFILES)}.",
 )
 @files_option("system", "Files to count as instructions, skills and system prompts (- for standard input).")
 @files_option("active", "Files to count as texts and outputs of the present task.")
@@ -99,11 +99,11 @@ def budget_command(
 ) -> None:
     """Divide a context window, and show how full it is.
 
-    Each type of context gets a share of the window; some profiles divide the window among the components of an agent's
-    request. The tokens of the given files are counted against the share of their type. The zone is the one that `memctl
-    window status` shows. The advice depends on how full the whole window is: plan a compaction from 80 % on, compact
-    from 90 %, and treat 95 % as an emergency. In a repository with a memory, the tokens of what memctl itself can load
-    are listed, too.
+    Each type of content gets a share of the window; some profiles give shares to the components of a request to the
+    model instead. The tokens of the given files are counted against the share of their type. The zone is the one that
+    `memctl window status` shows. The advice depends on how full the whole window is: plan a compaction from 80 % on,
+    compact from 90 %, and treat 95 % as an emergency. In a repository with a memory, the tokens of what memctl itself
+    can load are listed, too.
     """
     memory = memory_access.memory_if_any(ctx)
     limit = window_limit.of_model(model, window, host, memory)
@@ -119,22 +119,25 @@ def budget_command(
     around = token_counter.surroundings(ctx, model, at)
     count = around.counter.tokens_of
     texts = {kind: [(name, read(name)) for name in given.get(kind, ())] for kind in known}
-    counted = {kind: sum(count(*one) for one in found if one[1]) for kind, found in texts.items()}
-    found = profiles.occupancy(window, portions, counted, used, limit.usable)
+    counted = {kind: sum(count(*pair) for pair in pairs if pair[1]) for kind, pairs in texts.items()}
+    occupancy = profiles.occupancy(window, portions, counted, used, limit.usable)
     is_measured = used is not None or any(given.values())
     team = profiles.team(window, agents) if profile is profiles.MULTI_AGENT else None
     advice, own = profile.lines(window), _own(around)
     if as_json:
-        data = _data(found, profile.name, is_measured, advice, own)
+        data = _data(occupancy, profile.name, is_measured, advice, own)
         output.json("budget", {**data, "team": _team_data(team), "model": around.counter.family.name})
     else:
-        _print(found, profile.title, is_measured, around.counter.family.name)
+        _print(occupancy, profile.title, is_measured, around.counter.family.name)
         _print_more(advice, own, team)
-    ctx.exit(REFUSED if strict and found.is_alarming else OK)
+    ctx.exit(REFUSED if strict and occupancy.is_alarming else OK)
 
 
 def _own(around: Surroundings) -> list[tuple[str, int]]:
-    """Return the tokens that memctl itself could load: the pages of each level, and a rehydration of maximum size."""
+    """Return names and tokens of what memctl could load: the pages of each level, and a pack of `memctl rehydrate`.
+
+    The tokens of the pack are the largest number that it may have.
+    """
     if around.memory is None or around.snapshot is None:
         return []
     from memctl.pages import navigate
@@ -144,22 +147,23 @@ def _own(around: Surroundings) -> list[tuple[str, int]]:
     snapshot, making = around.snapshot, documents.renderer(around.memory, around.snapshot)
     pages = Counter([PROJECT_ID, *(page.id for page in snapshot.outline.pages if page.id != PROJECT_ID)])
     good = [marker for marker in pages if not snapshot.outline.fault_of(marker)]
-    found = []
+    rows = []
     for level in "123":
         own = [marker for marker in good if marker[1] == level]
         texts = [navigate.find(snapshot, lambda: making, marker).text for marker in own if pages[marker] == 1]
-        found.append((f"level {level}: {quantity(len(own), 'page')}", sum(map(around.counter.tokens, texts))))
-    return [*found, ("memctl rehydrate, at most", around.memory.config.rehydrate_budget)]
+        rows.append((f"level {level}: {quantity(len(own), 'page')}", sum(map(around.counter.tokens, texts))))
+    return [*rows, ("memctl rehydrate, at most", around.memory.config.rehydrate_budget)]
 
 
-def _print(found: Occupancy, title: str, is_measured: bool, model: str) -> None:
-    output.text(f"a window of {found.window:,} tokens ({model}): {title}")
+def _print(occupancy: Occupancy, title: str, is_measured: bool, model: str) -> None:
+    output.text(f"a window of {occupancy.window:,} tokens ({model}): {title}")
     output.text()
     header = ("", "tokens", "share", "hard limit", "used", "", "")
     rows = [header if is_measured else header[:4]]
-    for usage in found.usages:
+    for usage in occupancy.usages:
         portion = usage.portion
-        row = (portion.share.title, f"{portion.tokens:,}", _share(portion.tokens, found.window), f"{portion.hard:,}")
+        share = _share(portion.tokens, occupancy.window)
+        row = (portion.share.title, f"{portion.tokens:,}", share, f"{portion.hard:,}")
         if is_measured:
             rows.append((*row, f"{usage.used:,}", _share(usage.used, portion.tokens), _over(usage)))
         else:
@@ -167,20 +171,21 @@ def _print(found: Occupancy, title: str, is_measured: bool, model: str) -> None:
     output.columns(rows)
     if not is_measured:
         return
-    reported = f", {found.unattributed:,} of them not in the given files" if found.unattributed else ""
-    more = f"; over the window by {-found.free:,}" if found.free < 0 else f"; {found.free:,} free"
-    used = f"{found.used:,} tokens used ({_share(found.used, found.window)}{reported}){more}"
-    zone = click.style(found.zone, fg=window_limit.ZONE_COLOURS[found.zone])
+    reported = f", {occupancy.unattributed:,} of them not in the given files" if occupancy.unattributed else ""
+    more = f"; over the window by {-occupancy.free:,}" if occupancy.free < 0 else f"; {occupancy.free:,} free"
+    used = f"{occupancy.used:,} tokens used ({_share(occupancy.used, occupancy.window)}{reported}){more}"
+    zone = click.style(occupancy.zone, fg=window_limit.ZONE_COLOURS[occupancy.zone])
     output.styled(f"\n{zone}: {used}")
-    output.text(f"  {found.level.action}")
-    for response in found.level.responses:
+    output.text(f"  {occupancy.level.action}")
+    for response in occupancy.level.responses:
         output.text(f"  - {response}")
-    if found.counted > found.used:
+    if occupancy.counted > occupancy.used:
         output.text(
-            f"  the given files have {found.counted:,} tokens, more than the host reports: it has not loaded all files"
+            f"  the given files have {occupancy.counted:,} tokens, more than the host reports: "
+            "it has not loaded all files"
         )
-    if found.lacks:
-        output.text(f"  to keep a safety margin of 5 %, free {found.lacks:,} more tokens")
+    if occupancy.lacks:
+        output.text(f"  to keep a safety margin of 5 %, free {occupancy.lacks:,} more tokens")
 
 
 def _over(usage: TypeUsage) -> str:
@@ -211,37 +216,37 @@ def _print_more(advice: list[str], own: list[tuple[str, int]], team: Team | None
 
 
 def _data(
-    found: Occupancy, profile: str, is_measured: bool, advice: list[str], own: list[tuple[str, int]]
+    occupancy: Occupancy, profile: str, is_measured: bool, advice: list[str], own: list[tuple[str, int]]
 ) -> dict[str, Any]:
-    level = found.level
+    level = occupancy.level
     types = [
         {
             "type": usage.portion.share.name,
             "title": usage.portion.share.title,
             "soft_limit": usage.portion.tokens,
             "hard_limit": usage.portion.hard,
-            "share": usage.portion.tokens / found.window,
+            "share": usage.portion.tokens / occupancy.window,
             "used": usage.used if is_measured else None,
             "over_soft": usage.over if is_measured else None,
             "over_hard": usage.over_hard if is_measured else None,
             "parts": [{"name": name, "tokens": tokens} for name, tokens in usage.portion.parts],
         }
-        for usage in found.usages
+        for usage in occupancy.usages
     ]
-    measured = {"level": found.zone, "capacity": level.name, "usable": found.usable, "action": level.action}
-    measured |= {"responses": list(level.responses)} | _fields(found, "used", "counted", "unattributed", "free")
+    measured = {"level": occupancy.zone, "capacity": level.name, "usable": occupancy.usable, "action": level.action}
+    measured |= {"responses": list(level.responses)} | _fields(occupancy, "used", "counted", "unattributed", "free")
     return {
-        "window": found.window,
+        "window": occupancy.window,
         "profile": profile,
         "types": types,
-        "measured": {**measured, "margin_lacks": found.lacks} if is_measured else None,
+        "measured": {**measured, "margin_lacks": occupancy.lacks} if is_measured else None,
         "advice": advice,
         "memctl": [{"what": name, "tokens": tokens} for name, tokens in own],
     }
 
 
-def _fields(given: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(given, name) for name in names}
+def _fields(source: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in names}
 
 
 def _team_data(team: Team | None) -> dict[str, Any] | None:

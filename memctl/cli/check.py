@@ -46,7 +46,7 @@ _FORMATS = ("text", "json", "github", "sarif")
 @click.option(
     "--staged",
     is_flag=True,
-    help="Check the staged files; the text report lists only errors, also those that HEAD has.",
+    help="Check the staged files; as text, report only errors, and those that HEAD has already as warnings.",
 )
 @click.option("--at", metavar="REV", help="Check the memory as it was at a commit, branch or tag.")
 @click.option(
@@ -123,15 +123,15 @@ def check_command(
     memory = memory_access.memory(ctx)
     if fix and not dry_run:
         memory.refuse_untrusted_agent()
-    found = _check(memory, staged, at, select, ignore)
+    report = _check(memory, staged, at, select, ignore)
     if fix:
-        _fix(memory, found, dry_run, style)
-        found = found if dry_run else _check(memory, False, None, select, ignore)
+        _fix(memory, report, dry_run, style)
+        report = report if dry_run else _check(memory, False, None, select, ignore)
     with_advice = everything or bool(select)
     is_brief = staged and not strict and not everything and style == "text"
     least = ERROR if is_brief else INFO if with_advice else WARNING
-    _print(memory, found, style, least)
-    is_bad = found.has_errors or (strict and found.count("warning") > 0)
+    _print(memory, report, style, least)
+    is_bad = report.has_errors or (strict and report.count("warning") > 0)
     ctx.exit(REFUSED if is_bad else OK)
 
 
@@ -148,35 +148,35 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"warning: the rendered documents are not checked: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *DOCUMENTS)
-    found = run.check(context.from_memory(memory, snapshot, staged, at), select, ignore)
-    if not (staged and found.has_errors):
-        return found
+    report = run.check(context.from_memory(memory, snapshot, staged, at), select, ignore)
+    if not (staged and report.has_errors):
+        return report
     from memctl.check import baseline  # most commits have no errors
 
-    return baseline.demote_known(memory, found, snapshot, ignore)
+    return baseline.demote_known(memory, report, snapshot, ignore)
 
 
-def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
+def _fix(memory: Memory, report: Report, dry_run: bool, style: str) -> None:
     """Correct records in one commit (with their documents), then render the documents that are still stale."""
     from memctl.cli import write_command  # loads what writes, which a check without --fix does not need
     from memctl.record.change import WriteOptions
     from memctl.write import autofix, render, transaction
 
     say = output.text if style == "text" else output.note
-    mended = [finding for finding in found.findings if finding.rule.is_mended or finding.code in autofix.RENAMED]
-    in_records = [(finding.code, finding.path) for finding in mended if finding.code not in DOCUMENTS]
+    correctable = [finding for finding in report.findings if finding.rule.is_mended or finding.code in autofix.RENAMED]
+    in_records = [(finding.code, finding.path) for finding in correctable if finding.code not in DOCUMENTS]
     if in_records:
         result = transaction.carry_out(
             memory, lambda _: autofix.fix(load.disk(memory), in_records, memory), WriteOptions(dry_run=dry_run)
         )
         if result.change.is_empty:
-            mended = [finding for finding in mended if finding.code in DOCUMENTS]
+            correctable = [finding for finding in correctable if finding.code in DOCUMENTS]
         elif style == "text":
             write_command.outcome(memory, result, {"as_json": False, "dry_run": dry_run})
         else:
             say(f"{'would ' if dry_run else ''}{result.change.op} {result.change.title}")
             write_command.pending(result)
-    if any(finding.code in DOCUMENTS for finding in mended):
+    if any(finding.code in DOCUMENTS for finding in correctable):
         if dry_run:
             say("would render the documents")
             return
@@ -185,8 +185,8 @@ def _fix(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
         for path in outcome.documents:
             say(f"rendered {memory.tracked(path)}")
         write_command.pending(outcome)
-    if not mended:
-        output.note("`memctl check --fix` can correct none of the findings")
+    if not correctable:
+        output.note("there is no finding that `memctl check --fix` can correct")
 
 
 def home() -> str:
@@ -200,31 +200,31 @@ def home() -> str:
     named: list[str] = []
     with suppress(metadata.PackageNotFoundError):
         named = metadata.metadata(_PACKAGE).get_all("Project-URL") or []
-    addresses = dict(one.split(", ", 1) for one in named)
+    addresses = dict(address.split(", ", 1) for address in named)
     return addresses.get("Documentation") or addresses.get("Homepage") or f"pkg:pypi/{_PACKAGE}@{__version__}"
 
 
-def _print(memory: Memory, found: Report, style: str, least: str) -> None:
-    """Print findings: all for programs, those of the severity `least` or worse for people.
+def _print(memory: Memory, report: Report, style: str, least: str) -> None:
+    """Print all findings in a `style` for programs, and in one for people those of the severity `least` or worse.
 
-    If only errors are wanted, as in a hook at each commit, each message is printed once.
+    If `least` is "error", as in a hook at each commit, equal messages about one file are printed once.
     """
     if style == "json":
-        output.json("check", formats.as_data(found, memory.tracked))
+        output.json("check", formats.as_data(report, memory.tracked))
     elif style == "sarif":
-        output.json_text(formats.as_sarif(found, memory.tracked, __version__, home()))
+        output.json_text(formats.as_sarif(report, memory.tracked, __version__, home()))
     else:
         worst = SEVERITIES[: SEVERITIES.index(least) + 1]
-        listed = replace(found, findings=tuple(one for one in found.findings if one.severity in worst))
+        listed = replace(report, findings=tuple(finding for finding in report.findings if finding.severity in worst))
         if least == ERROR:
-            listed = replace(found, findings=tuple(_errors(found)))
+            listed = replace(report, findings=tuple(_errors(report)))
         printer = formats.as_github if style == "github" else formats.as_text
         if lines := list(printer(listed, memory.tracked)):
             output.styled("\n".join(_coloured(output.plain(line), style) for line in lines))
-        if least != ERROR or found.has_errors:
-            advice = ": `memctl check --all` prints the notes" if found.count(INFO) and INFO not in worst else ""
-            output.note(formats.summary(found) + advice)
-    if omitted := formats.omission(found):
+        if least != ERROR or report.has_errors:
+            advice = ": `memctl check --all` prints the notes" if report.count(INFO) and INFO not in worst else ""
+            output.note(formats.summary(report) + advice)
+    if omitted := formats.omission(report):
         output.note(f"warning: {omitted}")
 
 
@@ -237,10 +237,10 @@ def _coloured(line: str, style: str) -> str:
     return f"{where}{space}{click.style(severity, **_COLOURS[severity])}{blank}{message}"
 
 
-def _errors(found: Report) -> Iterator[Finding]:
+def _errors(report: Report) -> Iterator[Finding]:
     """Yield the findings whose rules call them errors; of equal messages about one file only the first."""
     seen = set()
-    for finding in found.findings:
+    for finding in report.findings:
         key = (finding.code, finding.path, finding.message)
         if finding.rule.severity == ERROR and key not in seen:
             seen.add(key)

@@ -66,7 +66,7 @@ _task_options = options(
         "--base",
         default="",
         metavar="VERSION|ID",
-        help="The version or id of the checkpoint that the new one continues.",
+        help="The version or id of the checkpoint that the new one continues; it must be the newest.",
     ),
     click.option(
         "--window",
@@ -98,11 +98,12 @@ _task_options = options(
 def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     """Save the state of a task, as JSON and Markdown in one commit.
 
-    A step stays in its list until you name it for another one; a step that is done stays done. Another task begins with
-    empty lists. Decisions, issues and learnings are also taken from the memory, files from Git, and the rest from the
-    checkpoint before. A checkpoint that continues from an older one than the newest is stale, and refused. If somebody
-    else works on another task on this branch, yours gets its own workflow; `--workflow NAME` shares theirs. When every
-    step is done, `--next none` says that the task is finished.
+    A step stays in its list until you give it with the option of another list; a step that is done stays done. Another
+    task begins with empty lists. Decisions, issues and learnings are also taken from the memory, files from Git, and
+    the rest from the previous checkpoint. A checkpoint is refused as stale if --base or --window shows that it does not
+    continue the newest one. If somebody else works on another task on this branch, your task gets a workflow of its
+    own; with `--workflow NAME` you share a workflow. When every step is done, `--next none` says that the task is
+    finished.
     """
     flags = take_flags(given)
     memory = memory_access.memory(ctx)
@@ -122,8 +123,8 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
 
 @command(
     "list",
-    ("memctl checkpoint list", "List all checkpoints, newest first."),
-    ("memctl checkpoint list --workflow refunds --json", "List the checkpoints of one workflow, for a program."),
+    ("memctl checkpoint list", "List the latest checkpoints, newest first."),
+    ("memctl checkpoint list --workflow refunds --json", "List the checkpoints of one workflow as JSON."),
 )
 @click.option("--workflow", default="", metavar="NAME", help="List only this workflow's checkpoints.")
 @limit_option(20)
@@ -145,23 +146,23 @@ def list_command(
         )
     memory, snapshot = memory_access.read(ctx, at)
     workflow = events.workflow(memory, workflow) if workflow else ""
-    found = checkpoints.read(snapshot, workflow)
-    shown = found.checkpoints[: limit or None]
-    gone = [one.id for one in checkpoints.deleted_versions(memory, snapshot, workflow)] if everything else []
+    listed = checkpoints.read(snapshot, workflow)
+    shown = listed.checkpoints[: limit or None]
+    gone = [version.id for version in checkpoints.deleted_versions(memory, snapshot, workflow)] if everything else []
     if as_json:
-        opened = [checkpoints.readable(snapshot, one)[0] for one in shown]
-        data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in opened]}
-        output.json("checkpoints", data | ({"deleted": gone} if everything else {}), found.faults, memory)
+        opened = [checkpoints.readable(snapshot, checkpoint)[0] for checkpoint in shown]
+        data = {"total": len(listed.checkpoints), "checkpoints": [_data(memory, checkpoint) for checkpoint in opened]}
+        output.json("checkpoints", data | ({"deleted": gone} if everything else {}), listed.faults, memory)
     else:
-        output.columns([*(_row(one) for one in shown), *((name, "deleted", "", "", "") for name in gone)])
+        output.columns([*(_row(checkpoint) for checkpoint in shown), *((name, "deleted", "", "", "") for name in gone)])
         output.rest(
-            len(found.checkpoints) + len(gone),
+            len(listed.checkpoints) + len(gone),
             len(shown) + len(gone),
             "there are no checkpoints; `memctl checkpoint save` saves one",
         )
     _note_rest(memory, shown)
-    output.faults(memory, found.faults)
-    ctx.exit(REFUSED if found.faults else OK)
+    output.faults(memory, listed.faults)
+    ctx.exit(REFUSED if listed.faults else OK)
 
 
 @command(
@@ -183,17 +184,20 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
     """Print a checkpoint as it was saved."""
     memory, snapshot = memory_access.read(ctx, at)
     saved = checkpoints.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
-    found, withheld = checkpoints.readable(snapshot, saved)
+    checkpoint, withheld = checkpoints.readable(snapshot, saved)
     if as_json:
-        output.json("checkpoint", _data(memory, found))
+        output.json("checkpoint", _data(memory, checkpoint))
     else:
-        output.text(_FORMS[form](found), newline=False)
-    _note_rest(memory, [found], withheld)
+        output.text(_FORMS[form](checkpoint), newline=False)
+    _note_rest(memory, [checkpoint], withheld)
 
 
 @command(
     "resume",
-    ("memctl checkpoint resume", "Print what a new context window needs to continue the task; hooks do the same."),
+    (
+        "memctl checkpoint resume",
+        "Print what a new context window needs to continue the task, as hooks do after a compaction.",
+    ),
     ("memctl checkpoint resume refunds-w2-v7 --allow-stale", "Resume the task from an earlier checkpoint."),
     (
         "memctl checkpoint resume --strict --json",
@@ -221,28 +225,29 @@ def resume_command(
     """
     memory = memory_access.memory(ctx)
     snapshot = memory_access.readable(memory, None)
-    found = resume.prepare(memory, snapshot, id, _workflow(memory, snapshot, workflow))
-    obstacles = found.obstacles(allow_stale=allow_stale, strict=strict)
+    resumption = resume.prepare(memory, snapshot, id, _workflow(memory, snapshot, workflow))
+    obstacles = resumption.obstacles(allow_stale=allow_stale, strict=strict)
     if as_json:
-        data = {name: getattr(found, name) for name in ("missing", "drift", "twins")}
-        data |= {"resumable": not obstacles, "obstacles": obstacles, "newer": found.newer.id if found.newer else None}
-        data |= {"next_window": found.checkpoint.window_id + 1, **msgspec.structs.asdict(found.text)}
-        output.json("resumption", {**data, "checkpoint": _data(memory, found.checkpoint)})
+        data = {name: getattr(resumption, name) for name in ("missing", "drift", "twins")}
+        newer = resumption.newer.id if resumption.newer else None
+        data |= {"resumable": not obstacles, "obstacles": obstacles, "newer": newer}
+        data |= {"next_window": resumption.checkpoint.window_id + 1, **msgspec.structs.asdict(resumption.text)}
+        output.json("resumption", {**data, "checkpoint": _data(memory, resumption.checkpoint)})
     elif obstacles:
         hint = "`memctl checkpoint save` saves a checkpoint with what is missing"
-        if found.newer is not None:
+        if resumption.newer is not None:
             hint = (
                 "resume from the newer checkpoint (pull or merge if this clone does not have it), or give --allow-stale"
             )
-        elif found.twins:
+        elif resumption.twins:
             hint = "give the id of the checkpoint to resume from"
         raise MemctlError(
-            "\n".join([f"the checkpoint {found.checkpoint.checkpoint_id} can't be resumed:", *obstacles]), hint
+            "\n".join([f"the checkpoint {resumption.checkpoint.checkpoint_id} can't be resumed:", *obstacles]), hint
         )
     else:
-        output.text(found.text.text, newline=False)
-        _note_missing(found.missing)
-    _note_rest(memory, [found.checkpoint], found.withheld)
+        output.text(resumption.text.text, newline=False)
+        _note_missing(resumption.missing)
+    _note_rest(memory, [resumption.checkpoint], resumption.withheld)
     ctx.exit(REFUSED if obstacles else OK)
 
 
@@ -251,36 +256,40 @@ for member in (save_command, list_command, show_command, resume_command):
     checkpoint_command.add_command(member)
 
 
-def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
-    return events.workflow(memory, given) if given else checkpoints.workflow_to_resume(memory, snapshot)
+def _workflow(memory: Memory, snapshot: Snapshot, name: str) -> str:
+    return events.workflow(memory, name) if name else checkpoints.workflow_to_resume(memory, snapshot)
 
 
 def _note_missing(missing: Sequence[StateGap]) -> None:
-    """Print what a checkpoint lacks: what nobody can continue without, and what only `resume --strict` requires."""
+    """Print what a checkpoint lacks: what is needed to continue, and what `resume --strict` requires, too."""
     output.note(*(f"the checkpoint lacks what is needed to resume: {gap}" for gap in missing if gap.essential))
     if others := "; ".join(str(gap) for gap in missing if not gap.essential):
         output.note(f"the checkpoint does not state: {others}")
 
 
 def _note_rest(memory: Memory, shown: Sequence[Checkpoint], withheld: int = 0) -> None:
-    """Print which of some checkpoints are not committed yet, and which parts the reader may not read."""
+    """Print which of some checkpoints are not committed yet, and how many files and records the reader may not read.
+
+    `withheld` is this number.
+    """
     if memory_access.has_pending(memory):
         from memctl.store import journal
 
         names = {name for entry in journal.entries(memory.pending) if not entry.undone for name in entry.change.ids}
-        output.note(*(f"the checkpoint {one.checkpoint_id} is not committed: `memctl commit` commits it"
-                      for one in shown if one.checkpoint_id in names))  # fmt: skip
+        output.note(*(f"the checkpoint {checkpoint.checkpoint_id} is not committed: `memctl commit` commits it"
+                      for checkpoint in shown if checkpoint.checkpoint_id in names))  # fmt: skip
     if withheld:
         output.note(
-            f"left out: {withheld:,} files and records that you may not read (`memctl own list` shows the readers)"
+            f"files and records that you may not read are left out: {withheld:,} (`memctl own list` shows who may)"
         )
 
 
-def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:
-    return {**msgspec.structs.asdict(one), "path": memory.tracked(one.number.path)}
+def _data(memory: Memory, checkpoint: Checkpoint) -> dict[str, Any]:
+    return {**msgspec.structs.asdict(checkpoint), "path": memory.tracked(checkpoint.number.path)}
 
 
-def _row(one: Checkpoint) -> tuple[str, ...]:
-    claimed = f", {len(one.claimed)} claimed" if one.claimed else ""
-    steps = f"{len(one.done)} done{claimed}, {len(one.in_progress)} in progress, {len(one.planned)} planned"
-    return one.checkpoint_id, one.saved_at, one.saved_by, steps, one.goal
+def _row(checkpoint: Checkpoint) -> tuple[str, ...]:
+    claimed = f", {len(checkpoint.claimed)} claimed" if checkpoint.claimed else ""
+    done = f"{len(checkpoint.done)} done{claimed}"
+    steps = f"{done}, {len(checkpoint.in_progress)} in progress, {len(checkpoint.planned)} planned"
+    return checkpoint.checkpoint_id, checkpoint.saved_at, checkpoint.saved_by, steps, checkpoint.goal

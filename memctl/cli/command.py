@@ -30,9 +30,9 @@ class Command(click.Command):
                 param.type = click.Path()  # lets shells complete names of files
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, with a hint in the error if a text is refused because it has a credential.
+        """Run the command; if a text is refused because it has a credential, add a hint to the error.
 
-        The hint says that --allow-secret allows the text. An agent that may not use this option does not get it.
+        The hint says that --allow-secret allows the text. An agent that may not use this option gets no such hint.
         """
         try:
             return super().invoke(ctx)
@@ -129,17 +129,17 @@ at_option = click.option("--at", "at", metavar="REV", help="Read the memory as i
 reading = options(at_option, json_option)
 
 
-def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
+def for_people(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Return the value of an option that agents may not use. This is a callback of click's.
 
     If an agent's shell runs the command, and the agent may run it without asking, MemctlError is raised. An empty value
     and `-` (standard input) are always allowed.
     """
-    if given and given != "-":
+    if value and value != "-":
         from memctl.store import agent_env
 
         agent_env.refuse(param.opts[0], _command_name(ctx), os.environ)
-    return given
+    return value
 
 
 def _command_name(ctx: click.Context) -> str:
@@ -153,13 +153,13 @@ Completer = Callable[[click.Context, click.Parameter, str], list[Any]]
 def complete(kind: str) -> Completer:
     """Return a function that suggests values of a kind, such as "id" or "tag", while a user types in a shell.
 
-    It is the argument `shell_complete` of an option. `completion_values` lists the kinds.
+    The function is meant for `shell_complete` of an option or argument. `completion_values` lists the kinds.
     """
 
     def completer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         candidates = import_module("memctl.cli.completion_values")  # needed for completion only, not to run a command
-        found: list[Any] = candidates.values_beginning(kind, ctx, incomplete)
-        return found
+        suggestions: list[Any] = candidates.values_beginning(kind, ctx, incomplete)
+        return suggestions
 
     return completer
 
@@ -167,28 +167,28 @@ def complete(kind: str) -> Completer:
 complete_id = complete("id")
 
 
-def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
+def section_named(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Return the marker of the section that an option names, such as "§2.3" for "Payment".
 
-    This is a callback of click's. A number, a marker and an empty value are returned unchanged: whether such a section
-    exists, is checked by the command.
+    This is a callback of click's. A number, a marker and an empty value are returned unchanged; the command itself
+    checks whether such a section exists.
     """
-    if isinstance(given, tuple):
-        return tuple(section_named(ctx, param, one) for one in given)
-    if not isinstance(given, str) or given.strip()[:1] in ("", *"§0123456789") or ctx.resilient_parsing:
-        return given
+    if isinstance(value, tuple):
+        return tuple(section_named(ctx, param, name) for name in value)
+    if not isinstance(value, str) or value.strip()[:1] in ("", *"§0123456789") or ctx.resilient_parsing:
+        return value
     from memctl.store import load
     from memctl.store.memory import open_memory
 
-    return load.disk(open_memory(ctx.obj.folder, os.environ)).outline.find_by_title(given).id
+    return load.disk(open_memory(ctx.obj.folder, os.environ)).outline.find_by_title(value).id
 
 
-def split_at_commas(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+def split_at_commas(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """Return the tags that an option names: `-t a,b` and `-t a -t b` both give a and b.
 
     This is a callback of click's.
     """
-    return tuple(tag.strip() for value in given for tag in value.split(",") if tag.strip())
+    return tuple(tag.strip() for text in values for tag in text.split(",") if tag.strip())
 
 
 def filtering(function: F, more_types: Sequence[str] = ()) -> F:
@@ -273,8 +273,8 @@ class Group(Command, click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, one.get_short_help_str(_WHOLE)) for name, one in self._subcommands(ctx)])
+            formatter.write_dl([(name, command.get_short_help_str(_WHOLE)) for name, command in self._subcommands(ctx)])
 
     def _subcommands(self, ctx: click.Context) -> list[tuple[str, click.Command]]:
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        return [(name, command) for name, command in found if command is not None and not command.hidden]
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        return [(name, command) for name, command in commands if command is not None and not command.hidden]

@@ -32,7 +32,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "next": ("next_work", "Show what to work on next: unblocked work, best first."),
         "index": ("navigate", "Show the navigation index: which § markers there are."),
         "why": ("why", "Show what explains a file or a line: sections, records, commits."),
-        "impact": ("impact", "Show what a change of files touches, and which pages it makes stale."),
+        "impact": ("impact", "Show which pages a change of files affects, and which pages are stale."),
     },
     "Hand to a model": {
         "guide": ("guide", "Show when and how an agent should use memctl, a page at a time."),
@@ -40,7 +40,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "prompt": ("pack", "Print the memory as part of a prompt."),
         "handoff": ("handoff", "Hand work to another agent: package, record and ownership in one step."),
         "mcp": ("mcp", "Serve the memory to a program by the Model Context Protocol."),
-        "load": ("pack", "Print what an agent's reply asks for, and list what it no longer needs."),
+        "load": ("pack", "Print what an agent's reply asks for, and list what the agent no longer needs."),
         "context-summary": ("context_summary", "Shorten a sub-agent's result to what the next phase needs."),
         "files": ("files", "Rank the repository's files for a task, and show which to load into the context."),
         "summarize": ("summarize", "Show what is in a large file, within a token budget."),
@@ -119,7 +119,7 @@ SYNONYMS = {
 def of_kinds() -> dict[str, Kind]:
     """Return the record types that have a command of their own, by the command's name, such as "decide".
 
-    It loads the definitions of all types, which takes time; so the list of commands does not call it at import.
+    This loads the definitions of all types, which takes time; so the list of commands does not call it at import.
     """
     from memctl.record.kinds import KINDS
 
@@ -135,7 +135,7 @@ def all_commands() -> dict[str, dict[str, str]]:
 def write_help(formatter: click.HelpFormatter, path: str) -> None:
     """Write the help of `memctl -h`: the commands of every day, and how to list the others.
 
-    `path` is the name by which the help calls memctl.
+    `path` is how the user calls memctl, such as "memctl" or "git memctl".
     """
     lines = {name: line for group in all_commands().values() for name, line in group.items()}
     formatter.write_usage(path, "[-C DIR] [COMMAND …]")
@@ -150,9 +150,9 @@ def write_help(formatter: click.HelpFormatter, path: str) -> None:
 
 
 def write_all(formatter: click.HelpFormatter) -> None:
-    """Write all commands by group, and their synonyms."""
+    """Write the help of `memctl help --all`: all commands by group, and synonyms of commands."""
     for title, group in all_commands().items():
         with formatter.section(title):
             formatter.write_dl(list(group.items()), col_max=14)
-    with formatter.section("Other words that work"):
+    with formatter.section("Synonyms of commands"):
         formatter.write_text(", ".join(f"{word} ({name})" for word, name in SYNONYMS.items()))

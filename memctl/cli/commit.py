@@ -32,7 +32,7 @@ from memctl.write.commit import Outcome
 @click.option(
     "--batch",
     is_flag=True,
-    help="Only make one commit of the batch, if HEAD has moved since the batch began (for hooks).",
+    help="If HEAD has moved since the batch began, make one commit of the batch; do nothing else (for hooks).",
 )
 @click.option("--allow-accepted", is_flag=True, help="Also commit edits of the text of an accepted decision.")
 @click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")

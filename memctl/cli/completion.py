@@ -47,7 +47,7 @@ complete --no-files --command git --condition '__fish_seen_subcommand_from memct
 
 
 class PowerShellComplete(ShellComplete):
-    """Completion in PowerShell, which click lacks: the script for it, and the answer to it.
+    """Completion in PowerShell, which click lacks: a script for the shell, and the suggestions that the script prints.
 
     The script passes the typed line up to the cursor, and the word at the cursor, in environment variables.
     """
@@ -95,14 +95,14 @@ def completion_command(ctx: click.Context, /, shell: str | None) -> None:
     In bash, zsh and fish it completes `git memctl`, too.
     """
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
-    found = get_completion_class(name)
-    if found is None or name not in _SHELLS:
+    completion_class = get_completion_class(name)
+    if completion_class is None or name not in _SHELLS:
         raise MemctlError(
             f"memctl has no completion script for the shell {name!r}"
             if name
-            else "the variable SHELL does not name your shell",
+            else "the environment variable SHELL does not say which shell you use",
             f"give one of {', '.join(_SHELLS)}",
             USAGE,
         )
-    script = found(ctx.find_root().command, {}, "memctl", "_MEMCTL_COMPLETE").source()
+    script = completion_class(ctx.find_root().command, {}, "memctl", "_MEMCTL_COMPLETE").source()
     output.text(script + _OF_GIT.get(name, ""))

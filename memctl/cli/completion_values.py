@@ -41,7 +41,7 @@ def _ids(snapshot: Snapshot) -> Pairs:
 
 
 def _sections(snapshot: Snapshot) -> Pairs:
-    """Return sections by their numbers, which need no quotes, unlike names."""
+    """Return the numbers and titles of sections and details; numbers need no quotes, unlike titles."""
     return [(page.number, page.title) for page in (*snapshot.outline.sections, *snapshot.outline.details)]
 
 
@@ -81,14 +81,14 @@ def _schemas() -> Pairs:
 
 
 def _help() -> Pairs:
-    """Return the subjects of `memctl help`, then all commands."""
+    """Return the subjects of `memctl help`, then all commands, each with its line in the help."""
     from memctl.cli.command_list import all_commands
     from memctl.hooks.guide import TOPICS
 
-    found = {name: topic.line for name, topic in TOPICS.items()}
+    lines = {name: topic.line for name, topic in TOPICS.items()}
     for group in all_commands().values():
-        found |= group
-    return found.items()
+        lines |= group
+    return lines.items()
 
 
 def _fields() -> Pairs:

@@ -31,7 +31,10 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
         "memctl context-summary returned.json --json",
         "Shorten a result that is a JSON object, and print how many tokens that saves.",
     ),
-    ("memctl context-summary summary.md --check", "List what breaks the rules of such summaries, and shorten nothing."),
+    (
+        "memctl context-summary summary.md --check",
+        "List what a summary must not have and what it lacks, and shorten nothing.",
+    ),
 )
 @click.argument("source", metavar="[FILE|-]", required=False)
 @click.option(
@@ -51,7 +54,7 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
     "--check",
     "checking",
     is_flag=True,
-    help="Only list what in the text breaks the rules of such summaries; exit with 1 if anything does.",
+    help="Only list what in the text does not belong in a summary, and what it lacks; if any, exit with 1.",
 )
 @json_option
 @click.pass_context
@@ -67,10 +70,11 @@ def context_summary_command(
 ) -> None:
     """Shorten a sub-agent's result to what the next phase needs.
 
-    First comes the decision; then findings, decisions, constraints, patterns and paths, in the sub-agent's own words.
+    The summary begins with the decision for the next phase: PROCEED, STOP or CLARIFY. Then it has findings, decisions,
+    constraints, patterns and paths, in the sub-agent's own words.
     Searches, intermediate steps, file contents, resolved errors and rejected alternatives are left out, each with the
-    reason. Without a file, the memory is summarized: STOP while a critical issue is open; CLARIFY while a high one is
-    open, something blocks the work or a decision is only proposed; else PROCEED.
+    reason. Without a file, the memory is summarized; the decision is STOP while an issue of critical severity is open,
+    CLARIFY while one of high severity is open, something blocks the work or a decision is only proposed, else PROCEED.
     """
     memory = memory_access.memory_if_any(ctx) if source else memory_access.memory(ctx)
     counter = token_counter.counter(token_counter.model_of(model, memory), memory)
@@ -79,42 +83,42 @@ def context_summary_command(
         if checking:
             raise MemctlError("--check needs the file to check", "give a file, or - for standard input", USAGE)
         ctx.exit(_print_standing(memory, decision, budget, counter, as_json))
-    given = read(source)
-    found = context_summary.parse(given)
-    decision = decision or found.decision or context_summary.find_decision(found.text)
+    text = read(source)
+    result = context_summary.parse(text)
+    decision = decision or result.decision or context_summary.find_decision(result.text)
     if checking:
-        ctx.exit(_print_violations(context_summary.violations(found.text, decision, budget, counter.tokens), as_json))
+        ctx.exit(_print_violations(context_summary.violations(result.text, decision, budget, counter.tokens), as_json))
     if not decision:
         raise MemctlError(
             f"{name_of(source)} states no decision for the next phase ({', '.join(DECISIONS)})", _DECIDE, USAGE
         )
-    enforced = context_summary.summarize(found.text, decision, budget, counter.tokens, found.paths)
-    if not (enforced.kept or enforced.paths):
-        reasons = "; ".join(dict.fromkeys(one.reason for one in enforced.dropped))
+    summary = context_summary.summarize(result.text, decision, budget, counter.tokens, result.paths)
+    if not (summary.kept or summary.paths):
+        reasons = "; ".join(dict.fromkeys(line.reason for line in summary.dropped))
         raise MemctlError(
             f"the text has nothing for the next phase: {reasons or 'the text is empty'}",
             "ask the sub-agent for its findings and next steps, and pass its answer to `memctl context-summary`",
         )
-    saved = _saved(given, found, enforced, counter)
+    saved = _saved(text, result, summary, counter)
     if as_json:
-        output.json("context-summary", {**_data(enforced, found), **saved, "model": counter.family.name})
+        output.json("context-summary", {**_data(summary, result), **saved, "model": counter.family.name})
         return
-    output.text(enforced.text, newline=False)
-    _print_notes(enforced, saved)
+    output.text(summary.text, newline=False)
+    _print_notes(summary, saved)
 
 
 def _print_standing(memory: Memory, decision: str | None, budget: int, counter: Counter, as_json: bool) -> int:
     snapshot = memory_access.readable(memory, None)
     from memctl.pack.item_sources import sources
 
-    given = sources(memory, snapshot, None)
-    found = phase_summary.assess(snapshot, memory.now, given.worked, blockers=given.blockers())
-    if decision is not None and decision != found.decision:
-        found = msgspec.structs.replace(found, decision=decision, why="as given")
-    text = phase_summary.summary(found, budget, counter.tokens)
+    texts = sources(memory, snapshot, None)
+    assessment = phase_summary.assess(snapshot, memory.now, texts.worked, blockers=texts.blockers())
+    if decision is not None and decision != assessment.decision:
+        assessment = msgspec.structs.replace(assessment, decision=decision, why="as given")
+    text = phase_summary.summary(assessment, budget, counter.tokens)
     if as_json:
-        data: dict[str, Any] = {"decision": found.decision, "why": found.why, "context_summary": text}
-        data |= {"tokens": counter.tokens(text), "budget": budget, "files_of_interest": list(found.paths)}
+        data: dict[str, Any] = {"decision": assessment.decision, "why": assessment.why, "context_summary": text}
+        data |= {"tokens": counter.tokens(text), "budget": budget, "files_of_interest": list(assessment.paths)}
         output.json("context-summary", {**data, "model": counter.family.name}, snapshot.faults, memory)
     else:
         output.text(text, newline=False)
@@ -123,8 +127,8 @@ def _print_standing(memory: Memory, decision: str | None, budget: int, counter: 
 
 def _print_violations(violations: list[Violation], as_json: bool) -> int:
     if as_json:
-        found = map(msgspec.structs.asdict, violations)
-        output.json_list("context-summary-check", found, name="violations")
+        rows = map(msgspec.structs.asdict, violations)
+        output.json_list("context-summary-check", rows, name="violations")
     else:
         for violation in violations:
             where = f"line {violation.line}: " if violation.line else ""
@@ -132,39 +136,39 @@ def _print_violations(violations: list[Violation], as_json: bool) -> int:
     return REFUSED if violations else OK
 
 
-def _saved(given: str, found: AgentResult, enforced: ContextSummary, counter: Counter) -> dict[str, Any]:
-    """Return the number of tokens that were returned, that are passed on, and that were left out, by type."""
-    returned_tokens = counter.tokens(given, "json" if found.discarded else "markdown")
-    saving = max(0.0, 1 - enforced.tokens / returned_tokens) if returned_tokens else 0.0
-    discarded = {name: counter.tokens(text, "json") for name, text in found.discarded.items()}
+def _saved(returned: str, result: AgentResult, summary: ContextSummary, counter: Counter) -> dict[str, Any]:
+    """Return the tokens of the sub-agent's text, the share saved, and the tokens of each JSON field left out."""
+    returned_tokens = counter.tokens(returned, "json" if result.discarded else "markdown")
+    saving = max(0.0, 1 - summary.tokens / returned_tokens) if returned_tokens else 0.0
+    discarded = {name: counter.tokens(text, "json") for name, text in result.discarded.items()}
     return {"tokens_returned": returned_tokens, "saving": round(saving, 3), "discarded": discarded}
 
 
-def _data(enforced: ContextSummary, found: AgentResult) -> dict[str, Any]:
+def _data(summary: ContextSummary, result: AgentResult) -> dict[str, Any]:
     return {
-        "decision": enforced.decision,
-        "context_summary": enforced.text,
-        "tokens": enforced.tokens,
-        "budget": enforced.budget,
-        "task_id": found.task_id,
-        "phase": found.phase,
-        "is_actionable": enforced.is_actionable,
-        "files_of_interest": enforced.files,
-        "kept": [msgspec.structs.asdict(one) for one in enforced.kept],
-        "dropped": [msgspec.structs.asdict(one) for one in enforced.dropped],
+        "decision": summary.decision,
+        "context_summary": summary.text,
+        "tokens": summary.tokens,
+        "budget": summary.budget,
+        "task_id": result.task_id,
+        "phase": result.phase,
+        "is_actionable": summary.is_actionable,
+        "files_of_interest": summary.files,
+        "kept": [msgspec.structs.asdict(line) for line in summary.kept],
+        "dropped": [msgspec.structs.asdict(line) for line in summary.dropped],
     }
 
 
-def _print_notes(enforced: ContextSummary, saved: dict[str, Any]) -> None:
-    """Print on stderr what was left out and why, which rules are broken, and how much was saved."""
+def _print_notes(summary: ContextSummary, saved: dict[str, Any]) -> None:
+    """Print on stderr what was left out and why, which rules the summary breaks, and how many tokens it saves."""
     notes = []
-    for one in enforced.dropped:
-        where = f", line {one.line}" if one.line else ""
-        notes.append(f"left out{where}: {one.reason}: {' '.join(one.text.split())}")
-    for kept in enforced.kept:
-        if kept.warning:
-            notes.append(f"warning: line {kept.line}: {kept.warning}: {' '.join(kept.text.split())}")
-    if not enforced.is_actionable:
+    for unit in summary.dropped:
+        where = f", line {unit.line}" if unit.line else ""
+        notes.append(f"left out{where}: {unit.reason}: {' '.join(unit.text.split())}")
+    for line in summary.kept:
+        if line.warning:
+            notes.append(f"warning: line {line.line}: {line.warning}: {' '.join(line.text.split())}")
+    if not summary.is_actionable:
         notes.append("warning: the summary has no decision, path or next step that the next phase could act on")
     notes += [
         f"left out: the field {name} of the JSON object ({tokens:,} tokens)"
@@ -172,6 +176,5 @@ def _print_notes(enforced: ContextSummary, saved: dict[str, Any]) -> None:
     ]
     output.note("\n".join(notes)) if notes else None
     output.note(
-        f"the text has {saved['tokens_returned']:,} tokens, the summary {enforced.tokens:,}: "
-        f"{saved['saving']:.0%} saved"
+        f"the text has {saved['tokens_returned']:,} tokens, the summary {summary.tokens:,}: {saved['saving']:.0%} saved"
     )

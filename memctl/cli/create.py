@@ -84,18 +84,18 @@ def _of_states() -> list[click.Parameter]:
             ["--update"],
             metavar="ID",
             shell_complete=complete_id,
-            help="Update the state with this id and record no new one: move steps, replace next actions.",
+            help="Update the state with this id instead of recording a new one: move steps, replace next actions.",
         ),
         click.Option(
             ["--checkpoint"],
             metavar="ID",
-            help="With --update: copy the progress from this checkpoint, or from the `newest` of your workflow.",
+            help="With --update: copy the progress from this checkpoint; `newest` is the newest of your workflow.",
         ),
     ]
 
 
 def _update(ctx: click.Context, given: dict[str, Any]) -> None:
-    """Change the record of a state by its options."""
+    """Change an existing state record as the options of `memctl state --update` say."""
     from memctl.task import checkpoints
     from memctl.write import task_state
 
@@ -119,8 +119,8 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
         saved = None
         if named:
             reading = memory_access.readable(memory, None)
-            one = "" if named == "newest" else named
-            saved = checkpoints.resolve(reading, one, checkpoints.workflow_for(memory, reading))
+            checkpoint_id = "" if named == "newest" else named
+            saved = checkpoints.resolve(reading, checkpoint_id, checkpoints.workflow_for(memory, reading))
         return task_state.update(snapshot, reference, fields, saved, given["completion_percentage"])
 
     result = transaction.carry_out(memory, lambda _: change(load.disk(memory)), write_options(flags))
@@ -140,7 +140,9 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         _update(ctx, given)
         return
     if given.pop("update", None) is None and given.pop("checkpoint", None):
-        raise MemctlError("--checkpoint needs --update", "`memctl state --update ID --checkpoint ID`", USAGE)
+        raise MemctlError(
+            "--checkpoint needs --update", "give the state to update: `memctl state --update ID --checkpoint ID`", USAGE
+        )
     memory = memory_access.memory(ctx)
     flags = take_flags(given)
     source, use_editor = given.pop("file"), given.pop("edit")
@@ -156,7 +158,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         for line in notes:
             output.note(output.plain(f"note: {name_of(source)}: {line}"))
     draft.take(given)
-    kept: AbstractContextManager[None] = nullcontext()
+    keeping: AbstractContextManager[None] = nullcontext()
     if use_editor:
         from memctl.cli.text_input import compose, keep_if_refused
 
@@ -164,11 +166,11 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
             create.body_of(draft, create.template(memory, kind)) or create.template_text(memory, kind), draft
         )
         draft.content = {}
-        kept = keep_if_refused(memory, draft.body)
+        keeping = keep_if_refused(memory, draft.body)
     if not draft.values.get("title"):
         raise MemctlError(
             "the record has no title",
-            f"`memctl {ctx.info_name} TITLE …`, or --file with a file that begins with a heading",
+            f"give a title, as in `memctl {ctx.info_name} TITLE …`, or --file with a file that begins with a heading",
             USAGE,
         )
     if draft.values["title"] in _READING and not (source or draft.content or draft.body):
@@ -176,7 +178,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         raise MemctlError(
             f"the title {draft.values['title']!r} does not say what the {kind.name} is about", hint, USAGE
         )
-    with kept:
+    with keeping:
         result = create.add(memory, draft, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
     write_command.outcome(memory, result, flags, [line])

@@ -50,16 +50,17 @@ def render_command(
     no_commit: bool,
     as_json: bool,
 ) -> None:
-    """Render all documents from the memory: the index, a page for each section and its details, and the source files.
+    """Render all documents from the memory: the index, one for each section and its details, and the source files.
 
-    Every write of memctl renders the documents it touches. This command renders all of them, and refreshes the size,
-    tokens and last change of each source file. --check ignores those three, since every commit of code changes them.
+    Every write of memctl renders the documents it touches. This command renders all documents, and updates the size,
+    tokens and last change of each source file in them. --check ignores these three figures, since every commit of code
+    changes them.
     """
     memory = memory_access.memory(ctx)
     if only_check or dry_run:
-        found = documents.compare(memory, memory_access.snapshot(memory, None, whole=True), force=force)
-        _print_warnings(memory, found, as_json)
-        ctx.exit(REFUSED if found.broken or (only_check and (found.by_hand or _differing(found))) else 0)
+        comparison = documents.compare(memory, memory_access.snapshot(memory, None, whole=True), force=force)
+        _print_warnings(memory, comparison, as_json)
+        ctx.exit(REFUSED if comparison.broken or (only_check and (comparison.by_hand or _differing(comparison))) else 0)
     memory.grant_trust()
     if merged:
         commit = render.complete_merge(memory)
@@ -70,19 +71,19 @@ def render_command(
         output.json("render", {"paths": [memory.tracked(path) for path in paths]}) if as_json else None
         return
     with write_command.working("rendering"):
-        result, found = render.render(memory, force=force, no_commit=no_commit)
+        result, comparison = render.render(memory, force=force, no_commit=no_commit)
     lines = [memory.tracked(path) for path in result.documents]
     if as_json:
         data = write_command.change_data(memory, result, False)
-        data["edited_by_hand"] = [memory.tracked(path) for path in found.by_hand]
+        data["edited_by_hand"] = [memory.tracked(path) for path in comparison.by_hand]
         output.json("render", data)
     else:
         for line in lines:
             output.text(line)
-        output.note("all documents are up to date") if not (lines or found.by_hand or found.broken) else None
+        output.note("all documents are up to date") if not (lines or comparison.by_hand or comparison.broken) else None
         write_command.pending(result)
-    _complain(memory, found)
-    ctx.exit(REFUSED if found.by_hand or found.broken else 0)
+    _complain(memory, comparison)
+    ctx.exit(REFUSED if comparison.by_hand or comparison.broken else 0)
 
 
 @command(
@@ -99,42 +100,42 @@ def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any
     """Confirm that pages agree with the code they refer to.
 
     A page stores the content id of each file it refers to. When a file changes, `check` and `impact` call the page
-    suspect until somebody reads it again and confirms it with this command.
+    suspect until somebody reads the page again and confirms it with this command.
     """
     memory = memory_access.memory(ctx)
     author = Author(memory.actor, memory.now)
     write_command.carry_out(memory, lambda _: pages.review(load.disk(memory), markers, author), flags)
 
 
-def _differing(found: Comparison) -> list[str]:
-    extra = [f"{FOLDER}/{SOURCES}"] if found.sources_stale else []
-    return [*found.stale, *found.orphans, *extra]
+def _differing(comparison: Comparison) -> list[str]:
+    extra = [f"{FOLDER}/{SOURCES}"] if comparison.sources_stale else []
+    return [*comparison.stale, *comparison.orphans, *extra]
 
 
-def _print_warnings(memory: Memory, found: Comparison, as_json: bool) -> None:
+def _print_warnings(memory: Memory, comparison: Comparison, as_json: bool) -> None:
     if as_json:
-        stale = [memory.tracked(path) for path in _differing(found)]
-        by_hand = [memory.tracked(path) for path in found.by_hand]
+        stale = [memory.tracked(path) for path in _differing(comparison)]
+        by_hand = [memory.tracked(path) for path in comparison.by_hand]
         output.json("render", {"stale": stale, "edited_by_hand": by_hand})
-        _complain_of_templates(found)
+        _complain_of_templates(comparison)
         return
-    for path in _differing(found):
+    for path in _differing(comparison):
         output.text(f"stale: {memory.tracked(path)}")
-    _complain(memory, found)
-    if not (found.by_hand or found.broken or _differing(found)):
+    _complain(memory, comparison)
+    if not (comparison.by_hand or comparison.broken or _differing(comparison)):
         output.note("all documents are up to date")
 
 
-def _complain_of_templates(found: Comparison) -> None:
-    for error in found.faults.values():
+def _complain_of_templates(comparison: Comparison) -> None:
+    for error in comparison.faults.values():
         output.note(f"error: {error.message}\nhint: {error.hint}")
 
 
-def _complain(memory: Memory, found: Comparison) -> None:
-    _complain_of_templates(found)
-    for path in found.by_hand:
+def _complain(memory: Memory, comparison: Comparison) -> None:
+    _complain_of_templates(comparison)
+    for path in comparison.by_hand:
         output.note(f"warning: {memory.tracked(path)} was edited by hand, and is not overwritten")
-    if found.by_hand:
+    if comparison.by_hand:
         output.note(
             "hint: move your edits into the page or record that the document shows, then run `memctl render --force`"
         )

@@ -93,7 +93,7 @@ def edit_command(
     if assignments or additions or removals or named:
         if source:
             raise MemctlError(
-                "--file replaces the whole record, so it can't be combined with options that set fields",
+                "--file replaces the whole record, so it can't be combined with options that change single fields",
                 exit_code=USAGE,
             )
 
@@ -118,7 +118,7 @@ def edit_command(
         if snapshot.read(record.path) != old:
             raise MemctlError(
                 f"the file of {record.id} was changed while you edited its text",
-                f"`memctl edit {record.id}` opens the present text; edit that",
+                f"run `memctl edit {record.id}` again, and edit the present text",
             )
         return edit.edit_text(snapshot, record, text, allow_accepted=allow_accepted)
 
@@ -130,7 +130,7 @@ edit_command.params[4:4] = record_options.of_any_type()
 
 
 class _Relation(click.Choice[str]):
-    """A choice among fields of links, which may be written as options are: `blocked-by` for `blocked_by`."""
+    """The type of `--as`: a field of links, also spelled with a hyphen, such as `blocked-by` for `blocked_by`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return super().convert(str(value).replace("-", "_"), param, ctx)
@@ -185,7 +185,10 @@ def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -
 )
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
 @click.option(
-    "--resolution", default="", callback=not_empty, help="What resolved the issue; added to its text as a section."
+    "--resolution",
+    default="",
+    callback=not_empty,
+    help="What resolved the issue; added to the record's text under the heading Resolution.",
 )
 @writing
 @click.pass_context
@@ -264,9 +267,9 @@ def _carry_out(memory: Memory, change: Callable[[Snapshot], Change], flags: dict
     write_command.carry_out(memory, plan, flags)
 
 
-def _pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
+def _pairs(assignments: tuple[str, ...]) -> list[tuple[str, str]]:
     pairs = []
-    for item in given:
+    for item in assignments:
         name, equals, value = item.partition("=")
         if not equals or not name.strip():
             raise MemctlError(

@@ -26,8 +26,11 @@ workflow_option = click.option(
 )
 _SHOWN = 5  # unreadable lines to name in a warning
 _WHEN = ("before", "after")
-_SIZES = {"scs": ("TOKENS", "Tokens of the shared slice"), "aws": ("TOKENS", "Tokens in the whole window"),
-          "debt": ("PERCENT", "Share of the window that is repeated or superseded text")}  # fmt: skip
+_SIZES = {
+    "scs": ("TOKENS", "Tokens of the shared slice (what the agents' contexts have in common)"),
+    "aws": ("TOKENS", "Tokens in the whole window"),
+    "debt": ("PERCENT", "Share of the window that is repeated or superseded text"),
+}
 
 # The options that set the fields of an event.
 _event_options = options(
@@ -121,20 +124,20 @@ def list_command(
     stream = event_stream.read(memory)
     name = task_events.workflow(memory, workflow)
     earliest = time_input.parse(since, memory.now) if since else ""
-    found = [
+    events = [
         event
         for event in reversed(stream.events)
         if (not types or event.event_type in types)
         and (not workflow or event.workflow_id == name)
         and event.timestamp >= earliest
     ]
-    shown = found[: limit or None]
+    shown = events[: limit or None]
     if as_json:
-        data = {"total": len(found), "unreadable_lines": stream.broken, "events": [_data(event) for event in shown]}
+        data = {"total": len(events), "unreadable_lines": stream.broken, "events": [_data(event) for event in shown]}
         output.json("events", data)
     else:
         output.columns([_row(event) for event in shown])
-        output.rest(len(found), len(shown), "no event matches")
+        output.rest(len(events), len(shown), "no event matches")
     _warn(memory, stream, name)
     ctx.exit(REFUSED if stream.broken else OK)
 
@@ -159,10 +162,11 @@ def list_command(
 def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: bool) -> None:
     """Print one event: the one with NUMBER, or else the latest."""
     stream = event_stream.read(memory_access.memory(ctx))
-    event = next((one for one in reversed(stream.events) if number in (None, one.sequence)), None)
+    event = next((item for item in reversed(stream.events) if number in (None, item.sequence)), None)
     if event is None:
         message = f"there is no event {number}" if number else "there are no events"
-        raise MemctlError(message, "`memctl event list --limit 0` lists all events", USAGE if number else REFUSED)
+        hint = "`memctl event list --limit 0` lists all events" if stream.events else "`memctl event emit` records one"
+        raise MemctlError(message, hint, USAGE if number else REFUSED)
     if as_json or form == "json":
         output.json("event", _data(event))
         return
@@ -188,7 +192,7 @@ def compressions(events: Sequence[WorkflowEvent], until: WorkflowEvent) -> int:
 
 
 def _data(event: WorkflowEvent) -> dict[str, Any]:
-    """Return an event for JSON, with every field, empty or not."""
+    """Return an event as an object for JSON, which has every field, also the empty ones."""
     data = {name: getattr(event, name) for name in event.__struct_fields__}
     for name in ("before_state", "after_state"):
         data[name] = msgspec.structs.asdict(data[name])
@@ -209,9 +213,9 @@ def _row(event: WorkflowEvent) -> tuple[str, ...]:
 
 def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
     if stream.broken:
-        numbers = some([str(number) for number in stream.broken], _SHOWN)
-        output.note(f"warning: events are left out, because lines of their file can't be read: {numbers}")
-        output.note(f"hint: delete these lines of {event_stream.file_of(memory)}; checkpoints keep the state of tasks")
+        file, numbers = event_stream.file_of(memory), some([str(number) for number in stream.broken], _SHOWN)
+        output.note(f"warning: events are left out, because these lines of {file} can't be read: {numbers}")
+        output.note("hint: delete these lines; checkpoints keep the state of tasks")
     waiting = task_events.since_checkpoint(stream.events, workflow)
     if task_events.is_due(waiting):
         output.note(f"the workflow {workflow} has had {len(waiting)} events since its last checkpoint")

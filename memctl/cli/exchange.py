@@ -63,41 +63,41 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     A line of JSON needs `memory_type` and `title`; everything else that an export has is optional. The `id` of another
     tool is kept as `source_id`: `show` and `search` find the record by it, and links and `parent` may use it.
 
-    Items that can't be read, and links to what is not imported, are left out and listed; with --strict, nothing is
-    imported then.
+    Items that can't be read, and links to what is not imported, are left out and listed; with --strict, one of them is
+    enough to import nothing.
 
     In Markdown, text under a label becomes a record: `## DECISION: …`, `BUG-12 [CRITICAL]: …`, `TASK: …`, `Lesson: …`.
     What has no label is not imported, and is listed.
 
     `adr` turns each file such as 0001-title.md or adr-001-title.md into a decision, in MADR's or Nygard's form, as well
-    as files of other names that state a status or have a decision's sections. `memctl export adr` writes these files
-    unchanged. Decisions that supersede each other are linked. A file that was imported before is skipped, even if it
-    has changed since; templates are skipped, too.
+    as files of other names that state a status or have at least two headings of these forms. `memctl export adr` writes
+    the files back, unchanged if their decisions are. Decisions that supersede each other are linked. A file that was
+    imported before is skipped, even if it has changed since; templates are skipped, too.
 
-    `beads` (its issues.jsonl) and `backlog` (its folder) turn issues and tasks into issues with their ids, links,
-    severity, labels and dates.
+    `beads` imports the file issues.jsonl of the tool beads, `backlog` the folder of Backlog.md: each issue or task
+    becomes an issue with its id, links, severity, labels and dates.
     """
     format_, source = _format_and_place("import", first, second, (*_FORMATS, *_TRACKERS))
     if source is None:
         raise MemctlError(
             "the argument that names the file or folder to import is missing",
-            "`memctl import FILE`, or `memctl import adr DIR`",
+            "use `memctl import FILE`, or `memctl import adr DIR`",
             USAGE,
         )
     memory = memory_access.memory(ctx)
     bring = _importer(format_, source)
-    found: list[ImportResult] = []
+    results: list[ImportResult] = []
 
     def plan(sequence: IdSequence) -> Change:
         from memctl.exchange.row_import import ImportTarget
 
         options = {"is_strict": strict, "allow_secret": flags["allow_secret"]}
-        found.append(bring(ImportTarget(memory, sequence, load.disk(memory), **options)))
-        return found[-1].change
+        results.append(bring(ImportTarget(memory, sequence, load.disk(memory), **options)))
+        return results[-1].change
 
     with write_command.working("importing"):
         result = transaction.carry_out(memory, plan, write_options(flags))
-    imported = found[-1]
+    imported = results[-1]
     files: AdrImport | None = imported if format_ == "adr" else None  # type: ignore[assignment]
     if flags["as_json"]:
         data = write_command.change_data(memory, result, flags["dry_run"])
@@ -114,11 +114,11 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     if files is not None:
         _print_skipped(files)
     if imported.known:
-        output.note(f"skipped, because they were imported before: {_few(imported.known)}")
+        output.note(f"skipped these items, because they were imported before: {_few(imported.known)}")
 
 
 def _importer(format_: str, source: str) -> Callable[[ImportTarget], ImportResult]:
-    """Return the function that imports a source of a format; raises MemctlError if the source can't be read."""
+    """Return the function that imports the file or folder `source`; raises MemctlError if it can't be read."""
     if format_ == "adr":
         from memctl.exchange import adr_folder
 
@@ -197,7 +197,7 @@ def export_command(
 ) -> None:
     """Print records as JSON Lines, or write decisions as ADRs, in the forms that `import` reads.
 
-    With --json, one envelope holds all records.
+    With --json, all records are in one JSON object.
 
     With `adr`, a decision that was imported from a file is written back to that file, with what has changed since; each
     other decision gets a new file with the next number. A file that was edited since the import is overwritten only
@@ -207,7 +207,7 @@ def export_command(
     out, form, force, dry_run = (given.pop(name) for name in ("out", "form", "force", "dry_run"))
     if format_ == "adr" and place is None:
         raise MemctlError(
-            "the argument DIR is missing, the folder to write to",
+            "the argument DIR, which names the folder to write to, is missing",
             "`memctl export adr DIR` writes to the folder DIR",
             USAGE,
         )
@@ -243,8 +243,8 @@ def _format_and_place(
 def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out: Path | None, *, as_json: bool) -> None:
     lines = jsonl.export_lines(snapshot, records)
     if as_json:
-        found = (msgspec.Raw(line.encode()) for line in lines)
-        output.json_list("export", found, snapshot.faults, memory, name="records")
+        rows = (msgspec.Raw(line.encode()) for line in lines)
+        output.json_list("export", rows, snapshot.faults, memory, name="records")
     elif out is not None:
         output_file.write(out, "".join(line + "\n" for line in lines))
     else:

@@ -93,7 +93,7 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
     "--pack",
     "as_pack",
     is_flag=True,
-    help="Print the texts of the files to load, and which files are left out and why.",
+    help="Print the texts of the files to load ahead as a pack, and which files are left out and why.",
 )
 @pack_options(budget="70 % of half of --window")
 @json_option
@@ -125,51 +125,51 @@ def files_command(
     `! credential`, and never packed.
     """
     memory, snapshot = memory_access.read(ctx, None)
-    given = PackOptions(**options)
-    if not as_pack and (given.out or given.copy):
+    packing = PackOptions(**options)
+    if not as_pack and (packing.out or packing.copy):
         raise MemctlError("--out and --copy need --pack: only a pack can be written or copied", "add --pack", USAGE)
-    counter = counter_of(memory, given)
-    room = LoadBudget(window, used, given.budget or load_plan.budget_of(window), least)
+    counter = counter_of(memory, packing)
+    room = LoadBudget(window, used, packing.budget or load_plan.budget_of(window), least)
     request = FileRequest(task, active, ctx.obj.folder, globs, limit, lists_all=as_pack or not limit)
-    found = priorities(memory, snapshot, request, room, counter, memory_access.progress("reading the files"))
-    shown = found.files[: limit or None]
+    ranking = priorities(memory, snapshot, request, room, counter, memory_access.progress("reading the files"))
+    shown = ranking.files[: limit or None]
     if as_pack:
-        _pack(memory, snapshot, found, (task, room.budget), given, counter, as_json=as_json)
+        _pack(memory, snapshot, ranking, (task, room.budget), packing, counter, as_json=as_json)
     elif as_json:
-        output.json("files", _data(found, shown, room, counter), snapshot.faults, memory)
+        output.json("files", _data(ranking, shown, room, counter), snapshot.faults, memory)
     else:
-        _print(found, shown, room, explain)
+        _print(ranking, shown, room, explain)
     ctx.exit(output.finish(memory, snapshot))
 
 
 def _pack(
     memory: Memory,
     snapshot: Snapshot,
-    found: Priorities,
+    ranking: Priorities,
     request: tuple[str, int],
-    given: PackOptions,
+    options: PackOptions,
     counter: Counter,
     *,
     as_json: bool,
 ) -> None:
     """Print the files to load ahead as a pack; `request` is the task and the budget in tokens.
 
-    Tokens are counted as for the kind of file among them with the most tokens per character.
+    All tokens are counted as in the kind of these files that has the most tokens per character.
     """
     task, budget = request
-    kinds = {choice.content.facts.kind for choice in found.files if choice.left_out in ("", NO_ROOM)} | {"markdown"}
+    kinds = {choice.content.facts.kind for choice in ranking.files if choice.left_out in ("", NO_ROOM)} | {"markdown"}
     kind = max(sorted(kinds), key=lambda kind: counter.family.factors[kind])
 
     def fill(draft: PackDraft) -> Pack:
-        return budget_fill.fill(draft, given.form, budget, lambda text: counter.tokens(text, kind))
+        return budget_fill.fill(draft, options.form, budget, lambda text: counter.tokens(text, kind))
 
-    made = build_pack(memory, snapshot, found, task, counter, fill)
+    made = build_pack(memory, snapshot, ranking, task, counter, fill)
     included = set(made.included())
-    more = {"files": [_choice_data(choice) for choice in found.files if choice.path in included]}
-    deliver(memory, snapshot, made, given, "files_pack", as_json=as_json, more=more)
+    more = {"files": [_choice_data(choice) for choice in ranking.files if choice.path in included]}
+    deliver(memory, snapshot, made, options, "files_pack", as_json=as_json, more=more)
 
 
-def _print(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, explain: bool) -> None:
+def _print(ranking: Priorities, shown: tuple[Choice, ...], room: LoadBudget, explain: bool) -> None:
     rows: list[tuple[str, ...]] = []
     for choice in shown:
         form = _OUTLINE if choice.outline and choice.is_loaded else choice.verdict
@@ -183,9 +183,9 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, expla
         _explain(shown, rows)
     else:
         output.columns([("score", "  verdict", "tokens", "file"), *rows], _STYLES)
-    loaded = [choice for choice in found.files if choice.is_loaded]
+    loaded = [choice for choice in ranking.files if choice.is_loaded]
     total = sum(choice.cost for choice in loaded)
-    total_files = len(found.files) + found.unlisted
+    total_files = len(ranking.files) + ranking.unlisted
     output.note(
         f"+ marks the files to load: {len(loaded):,} of {total_files:,} files, {total:,} of {room.budget:,} tokens"
     )
@@ -196,22 +196,22 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, expla
         output.note(f"tokens of the window that are kept free: {free}")
     if len(shown) < total_files:
         output.note(f"{quantity(total_files - len(shown), 'more file')}: --limit 0 shows all")
-    for path, reason in found.refused if explain else ():
+    for path, reason in ranking.refused if explain else ():
         output.note(f"never loaded: {path}: {reason}")
     if explain and any(definitions.lacks_parser(outline.suffix_of(choice.path)) for choice in shown):
         output.note(
             "hint: some code is read line by line or not at all; to have it parsed, install memctl's extra `languages`"
         )
-    for path, reason in found.unsearched if explain else ():
+    for path, reason in ranking.unsearched if explain else ():
         output.note(f"the text of {path} was not searched: {reason}")
-    if later := sum(reason == LATER for _, reason in found.refused):
-        output.note(f"hint: {later:,} large files are not ranked yet; the next run ranks them")
-    if found.refused and not explain:
-        output.note(f"never loaded: {quantity(len(found.refused), 'more file')}; --explain shows which, and why")
+    if later := sum(reason == LATER for _, reason in ranking.refused):
+        output.note(f"hint: large files that are not ranked yet: {later:,}; the next `memctl files` ranks them")
+    if ranking.refused and not explain:
+        output.note(f"never loaded: {quantity(len(ranking.refused), 'more file')}; --explain shows which, and why")
 
 
 def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:
-    """Print the files, and below each the points that it got with the reasons."""
+    """Print the files, and below each file its points with the reason for each."""
     lines: list[tuple[str, ...]] = []
     for choice, row in zip(shown, rows, strict=True):
         parts = choice.score
@@ -226,17 +226,17 @@ def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:
     output.columns([("score", "  verdict", "tokens", "file  [relevance + recency + dependency]"), *lines], _STYLES)
 
 
-def _data(found: Priorities, shown: tuple[Choice, ...], room: LoadBudget, counter: Counter) -> dict[str, Any]:
+def _data(ranking: Priorities, shown: tuple[Choice, ...], room: LoadBudget, counter: Counter) -> dict[str, Any]:
     return {
         "model": counter.family.name,
         **msgspec.structs.asdict(room),
         "reserve": load_plan.reserve_of(room.window),
-        "loaded": sum(choice.cost for choice in found.files if choice.is_loaded),
-        "total": len(found.files) + found.unlisted,
-        "active": list(found.active),
+        "loaded": sum(choice.cost for choice in ranking.files if choice.is_loaded),
+        "total": len(ranking.files) + ranking.unlisted,
+        "active": list(ranking.active),
         "files": [_choice_data(choice) for choice in shown],
-        "refused": [{"path": path, "reason": reason} for path, reason in found.refused],
-        "unsearched": [{"path": path, "reason": reason} for path, reason in found.unsearched],
+        "refused": [{"path": path, "reason": reason} for path, reason in ranking.refused],
+        "unsearched": [{"path": path, "reason": reason} for path, reason in ranking.unsearched],
     }
 
 

@@ -30,7 +30,7 @@ _WHOLE = 0.6  # a folder with more than this share of all files holds the parts,
 
 
 class FirstStep(NamedTuple):
-    """A command that a user may run next: its words without `memctl`, and what it is for.
+    """A command that a user may run next: its words without `memctl`, and what the command is for.
 
     `purpose` is a phrase such as "import 3 decisions". `is_complete` is False if the user has to replace words such as
     TITLE before the command can run.
@@ -56,16 +56,16 @@ class FirstStep(NamedTuple):
 def propose(memory: Memory) -> list[FirstStep]:
     """Return at least three commands to run next: first those that fit the repository, such as imports."""
     tracked = _tracked(memory)
-    found = [*_imports(memory.folder.parent, tracked), *_agents(memory, tracked)]
-    found.append(FirstStep(("install", "git"), "merge documents without conflicts, check the memory at each commit"))
+    steps = [*_imports(memory.folder.parent, tracked), *_agents(memory, tracked)]
+    steps.append(FirstStep(("install", "git"), "merge documents without conflicts, check the memory at each commit"))
     if memory.repository.remotes() and memory.config.docs is True:
         words = ("init", "--docs", DEFAULT_BRANCH)
-        found.append(FirstStep(words, "render documents only on the default branch, so that pull requests have none"))
+        steps.append(FirstStep(words, "render documents only on the default branch, so that pull requests have none"))
     others = (
         FirstStep(("init", "--sections"), "propose sections from the folders of the repository"),
         FirstStep(("decide", "TITLE", "--rationale", "WHY"), "record your latest decision", is_complete=False),
     )
-    return [*found, *others[: max(0, _SHOWN - len(found))]]
+    return [*steps, *others[: max(0, _SHOWN - len(steps))]]
 
 
 def _tracked(memory: Memory) -> list[str]:
@@ -76,7 +76,7 @@ def _tracked(memory: Memory) -> list[str]:
 
 def _imports(top: Path, tracked: Sequence[str]) -> Iterator[FirstStep]:
     folders = {path.rpartition("/")[0] for path in tracked if path.endswith(".md")}
-    for folder in sorted(one for one in folders if _DECISIONS.search(one) and not one.startswith(".memory")):
+    for folder in sorted(name for name in folders if _DECISIONS.search(name) and not name.startswith(".memory")):
         with suppress(MemctlError):  # the folder is only in the index, or closed to this user
             if number := len(adr_folder.read_folder(top / folder).decisions):
                 yield FirstStep(("import", "adr", folder), f"import {quantity(number, 'decision')}")
@@ -103,13 +103,13 @@ def propose_sections(memory: Memory, snapshot: Snapshot) -> list[FirstStep]:
     wanted = [folder for folder in parts if folder not in covered and _title(folder).casefold() not in titles]
     room = max(0, _SECTIONS - len(snapshot.outline.sections))
     return [
-        FirstStep(("section", "add", _title(folder), "--path", f"{folder}/**"), f"{parts[folder]:,} files")
+        FirstStep(("section", "add", _title(folder), "--path", f"{folder}/**"), quantity(parts[folder], "file"))
         for folder in wanted[:room]
     ]
 
 
 def _parts(paths: Iterable[str]) -> dict[str, int]:
-    """Return the folders that are parts of the project, largest first, with their numbers of files."""
+    """Return the folders that are parts of the project, each with its number of files, largest first."""
     parts: Counter[str] = Counter()
     ahead, files = [""], list(paths)
     while ahead:

@@ -25,10 +25,10 @@ def guide_command(topic: str | None, as_json: bool) -> None:
     """
     text = TOPICS[topic].text if topic else GUIDE
     if as_json:
-        topics = {name: one.line for name, one in TOPICS.items()}
+        topics = {name: page.line for name, page in TOPICS.items()}
         output.json("guide", {"topic": topic, "text": text, "topics": topics})
         return
     output.text(text, newline=False)
     if topic is None:
         output.text("\nTopics:")
-        output.columns([(f"  memctl guide {name}", one.line) for name, one in TOPICS.items()])
+        output.columns([(f"  memctl guide {name}", page.line) for name, page in TOPICS.items()])

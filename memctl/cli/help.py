@@ -50,12 +50,12 @@ def _command_help(root: click.Context, words: tuple[str, ...]) -> str:
         if not isinstance(group, click.Group):
             raise MemctlError(f"`{context.command_path}` has no subcommand {word!r}", exit_code=USAGE)
         try:
-            name, found, _ = group.resolve_command(context, [word])
+            name, member, _ = group.resolve_command(context, [word])
         except MemctlError as error:
             raise MemctlError(
                 f"there is no command or subject {word!r}", f"the subjects are {', '.join(TOPICS)}; {error.hint}", USAGE
             ) from None
-        if found is None:
+        if member is None:
             raise MemctlError(f"`{context.command_path}` has no subcommand {word!r}", exit_code=USAGE)
-        context, group = click.Context(found, info_name=name, parent=context), found
+        context, group = click.Context(member, info_name=name, parent=context), member
     return context.get_help()

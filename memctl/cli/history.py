@@ -59,21 +59,21 @@ def log_command(
     most = None if since else limit or None
     discarded = bool(id) or most is None or history.has_discarded_versions(memory.repository, path, revision, most)
     beside = "" if id or kind else sessions_ref.as_of(memory, at) if at else sessions_ref.head(memory)
-    found = batches.commits(memory, [path, *former], revision, most, discarded=discarded, beside=beside)
+    listed = batches.commits(memory, [path, *former], revision, most, discarded=discarded, beside=beside)
     if since:
         earliest = time_input.parse(since, memory.now)
-        found = [commit for commit in found if commit.date >= earliest][: limit or None]
+        listed = [commit for commit in listed if commit.date >= earliest][: limit or None]
     # To Git the first commit of a shallow clone added every file that it has.
     boundary = memory.repository.shallow()
-    found = [msgspec.structs.replace(one, paths=()) if one.commit in boundary else one for one in found]
+    listed = [msgspec.structs.replace(entry, paths=()) if entry.commit in boundary else entry for entry in listed]
     current = _current_commit(memory, path, at) if id else ""
     if as_json:
-        marks = [{"brought_text": commit.commit == current} if id else {} for commit in found]
-        commits = [_data(memory, one, boundary) | mark for one, mark in zip(found, marks, strict=True)]
-        is_whole = most is None or len(found) < most
-        output.json("log", {"total": len(found) if is_whole else None, "commits": commits})
+        marks = [{"brought_text": commit.commit == current} if id else {} for commit in listed]
+        commits = [_data(memory, entry, boundary) | mark for entry, mark in zip(listed, marks, strict=True)]
+        is_whole = most is None or len(listed) < most
+        output.json("log", {"total": len(listed) if is_whole else None, "commits": commits})
         return
-    for commit in found:
+    for commit in listed:
         if commit.commit in boundary:
             output.note(
                 f"the history of this shallow clone begins with {commit.commit[:10]}; older changes are missing"
@@ -82,8 +82,8 @@ def log_command(
             if id and ids.id_in_path(path) not in commit.trailers.ids:
                 continue  # what the commit says is about other records
         # The commit of the present text is marked, unless it is listed first, where readers expect it.
-        _print(memory, commit, ids.id_in_path(path), is_marked=commit.commit == current and commit is not found[0])
-    if not found:
+        _print(memory, commit, ids.id_in_path(path), is_marked=commit.commit == current and commit is not listed[0])
+    if not listed:
         output.note("no commit of the memory matches")
 
 
@@ -97,7 +97,7 @@ def log_command(
 @reading
 @click.pass_context
 def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str | None) -> None:
-    """Show how the memory, or one record, differs from a revision (HEAD by default), or with A..B between two.
+    """Show how the memory, or one record, differs from a revision (by default HEAD) or, with A..B, between two.
 
     Without a record, a revision such as HEAD~3 or A..B may be given in place of ID.
     """
@@ -107,7 +107,7 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
     path = memory.tracked(remove.path_of(memory, snapshot, id)) if id else memory.prefix
     first, dots, second = (at or "HEAD").partition("..")
     if not memory.repository.has_head():
-        raise MemctlError("there is no commit yet to compare with", "`memctl commit` commits what is pending")
+        raise MemctlError("the repository has no commit yet to compare with", "`memctl commit` commits what is pending")
     revisions = [memory.repository.resolve(first or "HEAD")]
     if dots:
         revisions.append(memory.repository.resolve(second.lstrip(".") or "HEAD"))
@@ -126,7 +126,7 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
 
 
 def _current_commit(memory: Memory, path: str, at: str | None) -> str:
-    """Return the commit of a record's present text, as packs name it; "" if it is unknown."""
+    """Return the id of the commit that brought a record's present text, as in packs; "" if it is unknown."""
     try:
         last = last_commits(memory, [path], at).get(path)
     except git.GitFailed:  # a partial clone has its history at the remote
@@ -153,8 +153,8 @@ def _data(memory: Memory, commit: history.Commit, boundary: Collection[str]) -> 
 
 def _ids(memory: Memory, commit: history.Commit) -> list[str]:
     """Return the ids of a commit's records: from its trailers, or from its paths if memctl did not make it."""
-    found = (ids.id_in_path(path) for path in commit.paths if path.startswith(memory.prefix + "/"))
-    return list(commit.trailers.ids) or sorted({identifier for identifier in found if identifier})
+    identifiers = (ids.id_in_path(path) for path in commit.paths if path.startswith(memory.prefix + "/"))
+    return list(commit.trailers.ids) or sorted({identifier for identifier in identifiers if identifier})
 
 
 def _print(memory: Memory, commit: history.Commit, identifier: str | None, *, is_marked: bool) -> None:
@@ -163,7 +163,7 @@ def _print(memory: Memory, commit: history.Commit, identifier: str | None, *, is
     output.styled(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
     output.text(f"    {subject}")
     if is_marked:
-        output.text("    this commit brought the present text")
+        output.text("    since this commit the record has its present text")
     if not commit.trailers.ops and (identifiers := _ids(memory, commit)):
         output.text(f"    changes {', '.join(identifiers)}")
     for action, record, reason in commit.trailers.deeds:

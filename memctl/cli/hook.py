@@ -27,7 +27,7 @@ def _answering(host: Host) -> Command:
         host.name,
         (
             f"memctl hook {host.name} <event.json",
-            f"The command that {host.title} runs after `memctl install {host.name}`.",
+            f"Answer an event; {host.title} runs this command, once `memctl install {host.name}` has set it up.",
         ),
     )
     @click.pass_context
@@ -35,7 +35,7 @@ def _answering(host: Host) -> Command:
         if sys.stdin is not None and sys.stdin.isatty():
             raise MemctlError(
                 f"`memctl hook {host.name}` reads an event from standard input, so only {host.title} can use it",
-                f"`memctl install {host.name}` sets up its hooks",
+                f"`memctl install {host.name}` sets up the hooks of {host.title}",
                 REFUSED,
             )
         dispatch.run(host, os.environ, ctx.obj.folder if ctx.find_root().params.get("folder") else None)
@@ -68,23 +68,23 @@ def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) 
     if faults:
         _print_faults(list(log.entries(root, log.FAULTS)), limit, as_json=as_json)
         return
-    found = statistics.compactions(root)[::-1]
-    shown = found[: limit or None]
+    compactions = statistics.compactions(root)[::-1]
+    shown = compactions[: limit or None]
     if as_json:
-        output.json("compactions", {"total": len(found), "compactions": [msgspec.to_builtins(one) for one in shown]})
+        output.json("compactions", {"total": len(compactions), "compactions": msgspec.to_builtins(shown)})
         return
     output.columns([("at", "session", "trigger", "before", "after", "calls", "suggested"), *map(_row, shown)])
-    output.rest(len(found), len(shown), "the log has no compaction")
+    output.rest(len(compactions), len(shown), "the log has no compaction")
 
 
-def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) -> None:
-    shown = found[::-1][: limit or None]
+def _print_faults(faults: list[dict[str, object]], limit: int, *, as_json: bool) -> None:
+    shown = faults[::-1][: limit or None]
     if as_json:
-        output.json("faults", {"total": len(found), "faults": shown})
+        output.json("faults", {"total": len(faults), "faults": shown})
         return
     names = ("at", "event", "session", "where", "fault")
-    output.columns([tuple(str(one.get(name, "")) for name in names) for one in shown])
-    output.rest(len(found), len(shown), "the log has no error of a hook")
+    output.columns([tuple(str(fault.get(name, "")) for name in names) for fault in shown])
+    output.rest(len(faults), len(shown), "the log has no error of a hook")
 
 
 @command(
@@ -95,29 +95,30 @@ def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) 
 @json_option
 @click.pass_context
 def stats_command(ctx: click.Context, /, as_json: bool) -> None:
-    """Summarize the logged compactions: how many by each trigger, median tool calls and tokens, share suggested."""
-    found = statistics.figures(statistics.compactions(_root(ctx)))
+    """Summarize the logged compactions: how many by trigger, median calls and tokens, share that memctl suggested."""
+    figures = statistics.figures(statistics.compactions(_root(ctx)))
     if as_json:
-        output.json("compaction-figures", msgspec.to_builtins(found))
+        output.json("compaction-figures", msgspec.to_builtins(figures))
         return
-    triggers = ", ".join(f"{number:,} {name}" for name, number in found.by_trigger.items())
-    share = "-" if found.suggested_before is None else f"{found.suggested_before:.0%}"
+    triggers = ", ".join(f"{number:,} {name}" for name, number in figures.by_trigger.items())
+    share = "-" if figures.suggested_before is None else f"{figures.suggested_before:.0%}"
     rows = [
         (
             "compactions",
-            f"{found.compactions:,} in {quantity(found.sessions, 'session')}{f' ({triggers})' if triggers else ''}",
+            f"{figures.compactions:,} in {quantity(figures.sessions, 'session')}{f' ({triggers})' if triggers else ''}",
         ),
-        ("tool calls since the last compaction", _figure(found.median_calls)),
-        ("tokens before", _figure(found.median_tokens_before)),
-        ("tokens after", _figure(found.median_tokens_after)),
-        ("share that memctl suggested", share),
+        ("tool calls since the last compaction", _figure(figures.median_calls)),
+        ("tokens before the compaction", _figure(figures.median_tokens_before)),
+        ("tokens after the compaction", _figure(figures.median_tokens_after)),
+        ("share of compactions that memctl had suggested", share),
     ]
     output.columns(rows)
 
 
-def _row(one: CompactionCount) -> Sequence[str]:
-    numbers = [_figure(one.before, ""), _figure(one.after, ""), _figure(one.calls, "")]
-    return one.at, one.session[:8], one.trigger or "-", *numbers, ", ".join(one.suggested) or "-"
+def _row(compaction: CompactionCount) -> Sequence[str]:
+    numbers = [_figure(compaction.before, ""), _figure(compaction.after, ""), _figure(compaction.calls, "")]
+    suggested = ", ".join(compaction.suggested) or "-"
+    return compaction.at, compaction.session[:8], compaction.trigger or "-", *numbers, suggested
 
 
 def _figure(value: float | None, label: str = "median ") -> str:
@@ -125,18 +126,18 @@ def _figure(value: float | None, label: str = "median ") -> str:
 
 
 def _root(ctx: click.Context) -> Path:
-    """Return the folder with the state of the hooks, after finishing their jobs.
+    """Finish the jobs of the hooks, and return the folder with the hooks' state.
 
-    A memory that can't be opened has this folder too; a warning then gives the reason.
+    A memory that can't be opened has this folder, too; then a warning says why it can't be opened.
     """
     try:
         memory = memory_access.memory(ctx)
     except MemctlError as error:
-        found = session_dir.find_root(ctx.obj.folder)
-        if found is None:
+        places = session_dir.find_root(ctx.obj.folder)
+        if places is None:
             raise
         output.note(f"warning: the hooks of agents can do nothing in this folder: {error.message}")
-        return found[2]
+        return places[2]
     return memory.hooks
 
 

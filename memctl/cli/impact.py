@@ -49,7 +49,7 @@ class ImpactQuery(msgspec.Struct, frozen=True):
 
     - `source`: where the changes are: "disk", "index" or a range of commits such as "main..HEAD".
     - `at`: the id of the commit at the end of that range, "" for disk and index.
-    - `rows`: the kind of change, such as "fix", of those files for which it is known already, by path.
+    - `rows`: by path, the kind of change of a file, such as "fix", if the subject of its commit says the kind.
     """
 
     source: str
@@ -61,17 +61,17 @@ class ImpactQuery(msgspec.Struct, frozen=True):
 
 @command(
     "impact",
-    ("memctl impact", "Show what the uncommitted changes in the worktree touch."),
+    ("memctl impact", "Show which pages and documents the uncommitted changes affect."),
     (
         "memctl impact --staged --strict",
-        "Show what the staged files touch; exit with 1 if a page is stale (for hooks).",
+        "Show what the staged files affect; exit with 1 if a page is stale (for hooks).",
     ),
-    ("memctl impact main..HEAD --json", "Print what the commits of a branch touch, as JSON."),
-    ("memctl impact src/payment --as fix", "Show what a bug fix in these files would touch."),
-    ("memctl impact --all", "List every stale page, also those that the changes do not touch."),
+    ("memctl impact main..HEAD --json", "Print what the commits of a branch affect, as JSON."),
+    ("memctl impact src/payment --as fix", "Show what a bug fix in these files would affect."),
+    ("memctl impact --all", "List every stale page, also those that the changes do not affect."),
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS | REV..REV]")
-@click.option("--staged", is_flag=True, help="Show what the staged files touch, in place of all uncommitted changes.")
+@click.option("--staged", is_flag=True, help="Show what the staged files affect, not all uncommitted changes.")
 @click.option("--as", "row", type=click.Choice(list(MATRIX)), help="Treat every change as a change of this kind.")
 @click.option(
     "--all", "everything", is_flag=True, help="List every stale page, not only those that refer to the changed files."
@@ -89,22 +89,22 @@ def impact_command(
     strict: bool,
     as_json: bool,
 ) -> None:
-    """Show what a change of files touches, and which pages it makes stale.
+    """Show which pages a change of files affects, and which pages are stale.
 
     A page is suspect if a file that it refers to has changed since its last review, and broken if such a file is gone.
     The kind of change is taken from the subjects of the commits (fix, feat), or else from the files.
     """
     memory = memory_access.memory(ctx)
-    asked = _question(ctx, memory, paths, staged)
-    snapshot = asked.snapshot
-    reaches = impact.reach(snapshot, asked.changes, asked.rows, row or "")
+    query = _question(ctx, memory, paths, staged)
+    snapshot = query.snapshot
+    reaches = impact.reach(snapshot, query.changes, query.rows, row or "")
     among = snapshot.outline.pages if everything else impact.pages_of(reaches)
-    stale = impact.stale(memory, snapshot, among, asked.at)
+    stale = impact.stale(memory, snapshot, among, query.at)
     if as_json:
-        output.json("impact", _data(memory, asked, reaches, stale), snapshot.outline.faults, memory)
+        output.json("impact", _data(memory, query, reaches, stale), snapshot.outline.faults, memory)
     else:
         _print(memory, reaches, stale)
-        if not asked.changes:
+        if not query.changes:
             output.note(
                 "no file has changed" + ("" if everything else "; `memctl impact --all` lists every stale page")
             )
@@ -132,7 +132,7 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     rows = impact.by_subject(commit for commit in commits if commit.commit not in boundary)
     snapshot = load.revision(memory, after)
     if not snapshot.names(""):
-        hint = "give a range of commits that ends at one with a memory, or files: `memctl impact PATH`"
+        hint = "end the range at a commit that has a memory, or give files: `memctl impact PATH`"
         raise MemctlError(f"the revision {second or 'HEAD'} has no memory", hint)
     return ImpactQuery(paths[0], snapshot, after, changes, rows)
 
@@ -163,8 +163,8 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
     unsought = sum(broken.candidates is None for item in stale for broken in item.broken)
     if unsought:
         output.note(
-            f"hint: for the last {unsought:,} of these pages no new paths were searched; correct the other pages, then"
-            " run the command again"
+            f"hint: memctl has not searched for a new path of {quantity(unsought, 'missing file')}; correct the other"
+            " references above, then run `memctl impact` again"
         )
 
 
@@ -204,9 +204,9 @@ def _print_stale(memory: Memory, item: StalePage) -> None:
     output.text(f"    {first}`memctl review {item.page.id}`")
 
 
-def _data(memory: Memory, asked: ImpactQuery, reaches: list[Reach], stale: list[StalePage]) -> dict[str, Any]:
+def _data(memory: Memory, query: ImpactQuery, reaches: list[Reach], stale: list[StalePage]) -> dict[str, Any]:
     return {
-        "source": asked.source,
+        "source": query.source,
         "files": [
             {
                 "path": item.change.path,

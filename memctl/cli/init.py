@@ -42,7 +42,7 @@ _TRY = (
     ("memctl init --git --project shop", "Create the Git repository too, and name the project."),
     (
         "memctl init --yes",
-        "Also run the proposed next steps (import decisions, install hooks), for an existing memory, too.",
+        "Also run the proposed next steps (import decisions, install hooks); works in an existing memory, too.",
     ),
     (
         "memctl init --sections",
@@ -50,7 +50,7 @@ _TRY = (
     ),
     (
         "memctl init --docs default-branch",
-        "Let only the default branch have rendered documents, for an existing memory, too.",
+        "Render documents on the default branch only; works in an existing memory, too.",
     ),
     ("memctl init --here", "Set up a memory for this folder, in a repository of many projects."),
 )

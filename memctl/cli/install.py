@@ -37,16 +37,19 @@ WHAT = (*HOSTS, AGENTS_MD)
 _COMMITTED = "a summary and checkpoints of each session (what was asked, decided and changed; without credentials)"
 _PLACES = {
     hook_commits.ALL: "commit {what} to your branch",
-    hook_commits.RECORDS: "commit {what} to refs/memctl/sessions, off your branch; `memctl sync` shares it",
+    hook_commits.RECORDS: "commit {what} to refs/memctl/sessions, not to your branch; `memctl sync` pushes that ref",
     hook_commits.NONE: "leave {what} to `memctl commit`",
 }
-_ANYWHERE = "commit {what} in clones that you trust, off the branch where it has an upstream"
+_ANYWHERE = (
+    "commit {what} in clones that you trust: to the branch, or, if the branch has an upstream, to refs/memctl/sessions"
+)
 
 
 class InstallOptions(msgspec.Struct, frozen=True):
-    """The options of `memctl install`: `what` says what to install, and each other field is an option of this name.
+    """What a user passes to `memctl install`: the argument `what` (what to install), and options.
 
-    `user` is --user: the settings in the user's home. `own` is --local: the settings of one user in the project.
+    `user` is --user: the settings in the user's home. `own` is --local: the settings of one user in the project. Each
+    other field has the name of its option.
     """
 
     what: str
@@ -59,32 +62,32 @@ class InstallOptions(msgspec.Struct, frozen=True):
     as_json: bool
 
 
-def run(ctx: click.Context, asked: InstallOptions) -> int:
+def run(ctx: click.Context, options: InstallOptions) -> int:
     """Show how an installation would change files, change them if the user agrees, and return the exit code."""
-    _check_options(asked)
-    folder, repository = _place(ctx, asked)
-    originals = OriginalFiles(host_files.state_home(os.environ) if asked.user else _originals_folder(repository))
-    edits = _edits(asked, folder, repository, originals)
-    if not asked.as_json:
+    _check_options(options)
+    folder, repository = _place(ctx, options)
+    originals = OriginalFiles(host_files.state_home(os.environ) if options.user else _originals_folder(repository))
+    edits = _edits(options, folder, repository, originals)
+    if not options.as_json:
         _show(edits)
     changing = [edit for edit in edits if edit.changes]
-    if asked.what in HOSTS and not asked.uninstall:
+    if options.what in HOSTS and not options.uninstall:
         output.note(_consent(_mode(repository)))
         texts = [(edit.after or b"").decode("utf-8-sig", errors="replace") for edit in edits]
-        host = HOSTS[asked.what]
+        host = HOSTS[options.what]
         granted = permissions.granted_rules(host, texts[0], "\n".join(texts[1:]), edits[0].name)
         output.note(permissions.describe(host, granted))
         for other in other_memctl.find(host, folder, os.environ):
             if other.place.file != edits[0].file:
                 output.note(f"warning: {other.sentence(host)}")
-    done = bool(changing) and not asked.dry_run and _confirm(asked)
-    if done or (asked.yes and not asked.dry_run):
+    done = bool(changing) and not options.dry_run and _confirm(options)
+    if done or (options.yes and not options.dry_run):
         if repository is not None:
-            _set_up(asked, repository)
-        for edit in edits[::-1] if asked.uninstall else edits:  # a folder below another goes first
-            host_files.carry_out(edit, originals, remove=asked.uninstall)
-    _report(asked, edits, done=done)
-    if not changing or asked.dry_run or done:
+            _set_up(options, repository)
+        for edit in edits[::-1] if options.uninstall else edits:  # a folder below another goes first
+            host_files.carry_out(edit, originals, remove=options.uninstall)
+    _report(options, edits, done=done)
+    if not changing or options.dry_run or done:
         return OK
     return REFUSED
 
@@ -104,41 +107,41 @@ def _mode(repository: Repository | None) -> str:
     return hook_commits.mode(repository) or hook_commits.default(repository)
 
 
-def _set_up(asked: InstallOptions, repository: Repository) -> None:
+def _set_up(options: InstallOptions, repository: Repository) -> None:
     """Prepare the clone for an installation: trust it, and store its settings; or remove the refspec on --uninstall."""
-    if asked.uninstall:
+    if options.uninstall:
         install.carry_out(repository, install.plan_refspec_removal(repository))
         return
     _grant_trust(repository)
     if agent_env.shell_of(os.environ) is None:  # an agent accepts no hook
         edited_hooks.accept(repository, repository.branch()[1])
-    if asked.what in HOSTS:
+    if options.what in HOSTS:
         hook_commits.decide(repository)
         install.carry_out(repository, install.plan_refspec(repository))
 
 
-def _check_options(asked: InstallOptions) -> None:
-    if asked.allow and (asked.what == AGENTS_MD or asked.uninstall):
+def _check_options(options: InstallOptions) -> None:
+    if options.allow and (options.what == AGENTS_MD or options.uninstall):
         raise MemctlError("--allow is only for installing in an agent's settings", "leave out --allow", USAGE)
-    if asked.what == AGENTS_MD and (asked.user or asked.own):
+    if options.what == AGENTS_MD and (options.user or options.own):
         raise MemctlError(
             "--user and --local are not for AGENTS.md, which belongs to the project",
             "leave out --user and --local",
             USAGE,
         )
-    if asked.own and (asked.user or not HOSTS[asked.what].own):
+    if options.own and (options.user or not HOSTS[options.what].own):
         raise MemctlError("--local is only for `memctl install claude-code` without --user", "leave out --local", USAGE)
 
 
-def _place(ctx: click.Context, asked: InstallOptions) -> tuple[Path, Repository | None]:
+def _place(ctx: click.Context, options: InstallOptions) -> tuple[Path, Repository | None]:
     """Return the folder whose files change: the one with the memory, or the user's home."""
-    if asked.user:
+    if options.user:
         return Path.home(), None
-    if asked.uninstall:  # which must work when the memory is gone, too
+    if options.uninstall:  # which must work when the memory is gone, too
         memory = memory_access.memory_if_any(ctx)
         repository = open_repository(ctx.obj.folder)
         return (memory.folder.parent if memory else repository.top), repository
-    memory = _memory(ctx, dry_run=asked.dry_run)
+    memory = _memory(ctx, dry_run=options.dry_run)
     return memory.folder.parent, memory.repository
 
 
@@ -171,42 +174,44 @@ def _originals_folder(repository: Repository | None) -> Path:
     return repository.shared / "installed"
 
 
-def _edits(asked: InstallOptions, folder: Path, repository: Repository | None, originals: OriginalFiles) -> list[Edit]:
+def _edits(
+    options: InstallOptions, folder: Path, repository: Repository | None, originals: OriginalFiles
+) -> list[Edit]:
     top = repository.top if repository else None
-    if asked.what == AGENTS_MD:
-        return host_files.guide_edits(folder, top or folder, originals, remove=asked.uninstall)
-    host = HOSTS[asked.what]
-    option = settings.USER if asked.user else settings.LOCAL if asked.own else ""
+    if options.what == AGENTS_MD:
+        return host_files.guide_edits(folder, top or folder, originals, remove=options.uninstall)
+    host = HOSTS[options.what]
+    option = settings.USER if options.user else settings.LOCAL if options.own else ""
     file, shown, _ = settings.place(host, option, folder, os.environ)
     call = None
-    if not asked.uninstall:
-        call = settings.hook_call(host, _program(asked), is_own=bool(option), windows=os.name == "nt")
-    form, groups = permissions.FORMS[host.name], _ALLOW[asked.allow] if asked.allow else None
-    declined = () if asked.user or asked.uninstall else host_files.declined_rules(host, os.environ)
-    listed = Allowed(form.list_entries(is_project=not asked.user), groups, declined)
+    if not options.uninstall:
+        call = settings.hook_call(host, _program(options), is_own=bool(option), windows=os.name == "nt")
+    form, groups = permissions.FORMS[host.name], _ALLOW[options.allow] if options.allow else None
+    declined = () if options.user or options.uninstall else host_files.declined_rules(host, os.environ)
+    listed = Allowed(form.list_entries(is_project=not options.user), groups, declined)
     is_guarded = repository is not None and repository.own_setting(file_recall.SETTING).lower() == file_recall.DENY
-    hooked = with_guard(host) if is_guarded and not asked.uninstall else host
+    hooked = with_guard(host) if is_guarded and not options.uninstall else host
     edits = [host_files.settings_edit(file, shown, top, hooked, call, originals, listed)]
     if form.file:
         file, shown = file.parent / form.file, f"{shown.removesuffix(host.shared)}{form.file}"
-        allowed = None if asked.uninstall else Allowed(form.rules(), groups, declined)
+        allowed = None if options.uninstall else Allowed(form.rules(), groups, declined)
         edit = host_files.rules_edit(file, shown, top, form, originals, allowed)
         edits += [edit] if edit.changes or edit.offered or edit.before is not None else []
     return edits
 
 
-def _program(asked: InstallOptions) -> str:
+def _program(options: InstallOptions) -> str:
     """Return the program that hooks call: "" for memctl on the PATH, or its absolute path in a user's own settings."""
     own = install.own_program(sys.argv[0], sys.executable)
-    if not own or not (asked.user or asked.own) or (_is_on_path(own) and not _environment()):
+    if not own or not (options.user or options.own) or (_is_on_path(own) and not _environment()):
         return ""
     return own
 
 
 def _is_on_path(own: str) -> bool:
     """Return whether the PATH leads to this memctl, and not to another program or to none."""
-    found = shutil.which("memctl")
-    return found is not None and os.path.exists(own) and os.path.samefile(found, own)
+    program = shutil.which("memctl")
+    return program is not None and os.path.exists(own) and os.path.samefile(program, own)
 
 
 def _environment() -> str:
@@ -220,10 +225,10 @@ def _environment() -> str:
 
     def holding(folder: str) -> Path | None:
         place = Path(os.path.realpath(folder))
-        return next((one for one in environments if place.is_relative_to(one)), None)
+        return next((environment for environment in environments if place.is_relative_to(environment)), None)
 
-    found = shutil.which("memctl")
-    held_by = holding(os.path.dirname(found)) if found else None
+    program = shutil.which("memctl")
+    held_by = holding(os.path.dirname(program)) if program else None
     without = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if holding(folder) is None]
     return str(held_by) if held_by and shutil.which("memctl", path=os.pathsep.join(without)) is None else ""
 
@@ -239,52 +244,52 @@ def _show(edits: list[Edit]) -> None:
         write_command.difference(old, new, before, after)
 
 
-def _confirm(asked: InstallOptions) -> bool:
-    if asked.yes:
+def _confirm(options: InstallOptions) -> bool:
+    if options.yes:
         return True
     if not sys.stdin.isatty():
         return False
     return click.confirm("Write this?", err=True)
 
 
-def _report(asked: InstallOptions, edits: list[Edit], *, done: bool) -> None:
-    if asked.as_json:
-        data = {**msgspec.to_builtins(asked), "done": done, "files": [_data(edit) for edit in edits]}
+def _report(options: InstallOptions, edits: list[Edit], *, done: bool) -> None:
+    if options.as_json:
+        data = {**msgspec.to_builtins(options), "done": done, "files": [_data(edit) for edit in edits]}
         for name in ("as_json", "yes"):
             del data[name]
         output.json("install", data)
-    verb = "removed from" if asked.uninstall else "installed in"
+    verb = "removed from" if options.uninstall else "installed in"
     for edit in edits:
         if not edit.changes:
             output.note(f"{edit.name}: {edit.note or 'unchanged'}")
         elif done:
             output.note(f"{verb} {edit.name}")
-    if not done and not asked.dry_run and any(edit.changes for edit in edits):
+    if not done and not options.dry_run and any(edit.changes for edit in edits):
         output.note("nothing was written\nhint: --yes writes the change without asking")
-    elif not asked.uninstall and asked.what in HOSTS:
-        _advise(HOSTS[asked.what], asked)
-        host, text = HOSTS[asked.what], (edits[0].after or b"").decode("utf-8-sig")
+    elif not options.uninstall and options.what in HOSTS:
+        _advise(HOSTS[options.what], options)
+        host, text = HOSTS[options.what], (edits[0].after or b"").decode("utf-8-sig")
         if settings.are_off(text, edits[0].name):
             output.note(f"warning: {edits[0].name} sets `{settings.OFF}`: no hook runs until you remove this setting")
-        if refused := [one for one in json_edit.extras(text) if one not in host.takes]:
+        if refused := [extra for extra in json_edit.extras(text) if extra not in host.takes]:
             output.note(
                 f"warning: {host.title} can't read settings with {' and '.join(refused)}: it ignores all of"
                 f" {edits[0].name} until you remove them"
             )
 
 
-def _advise(host: Host, asked: InstallOptions) -> None:
+def _advise(host: Host, options: InstallOptions) -> None:
     whole = f"install with --user{' or --local' if host.own else ''}, so that the hooks have memctl's whole path"
-    if not asked.user and not asked.own and shutil.which("memctl") is None:
+    if not options.user and not options.own and shutil.which("memctl") is None:
         output.note(f"warning: the hooks look for memctl on the PATH, and it is not there\nhint: {whole}")
-    elif not asked.user and not asked.own and (environment := _environment()):
+    elif not options.user and not options.own and (environment := _environment()):
         output.note(
             f"warning: memctl is on the PATH only while {output.name(environment)} is active; without that virtual"
             " environment these hooks do not find it, and do nothing\n"
             f"hint: install memctl for all your shells (`pipx install` with its checkout), or start the agent in that"
             f" environment; {whole}"
         )
-    if host.is_for_its_folder_only and not asked.user:
+    if host.is_for_its_folder_only and not options.user:
         output.note(
             f"hint: {host.title} reads these settings only if you start it in this folder, not in a folder below; with"
             f" `memctl install {host.name} --user` the hooks work in every folder"
@@ -315,11 +320,11 @@ def _data(edit: Edit) -> dict[str, Any]:
     ("memctl install cron --for github", "Print a GitHub workflow that runs `memctl maintain` every night."),
     (
         "memctl install claude-code",
-        "Give sessions of Claude Code the memory; memctl shows the change of its settings, and asks.",
+        "Give sessions of Claude Code the memory; memctl shows how its settings change, and asks first.",
     ),
     (
         "memctl install codex --user --yes",
-        "Give Codex the memory in all your projects, by your own settings, without asking.",
+        "Give Codex the memory in all your projects, by the settings in your home, without asking.",
     ),
     (
         "memctl install claude-code --allow read",
@@ -374,8 +379,8 @@ def install_command(
 
     `git`: the hooks `pre-commit` and `pre-merge-commit` run `memctl check --staged`, and in a merge first `memctl
     render --staged`; `post-merge` adds the rendered documents to the merge that Git has just made. Your own hooks are
-    kept and run first. `git fetch` then also brings refs/memctl/* of the branch's remote. Nothing leaves this clone. It
-    writes without asking and names each part; -n shows them first.
+    kept and run first. `git fetch` then also brings refs/memctl/* of the branch's remote. Nothing leaves this clone.
+    `memctl install git` writes without asking and names each part; -n shows the parts first.
 
     `cron` prints a crontab line or a CI job that runs `memctl maintain` every night, and writes nothing. `mcp` prints
     the settings with which a program starts `memctl mcp`.

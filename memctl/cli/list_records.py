@@ -32,7 +32,7 @@ _FEW = 3  # blocking records to name
     "--ready", is_flag=True, help="Only open issues and states that nothing blocks; `memctl next` shows the best first."
 )
 @click.option("--blocked", is_flag=True, help="Only open issues and states that something blocks.")
-@click.option("--parent", metavar="ID", help="Only the records that are parts of this one.", shell_complete=complete_id)
+@click.option("--parent", metavar="ID", help="Only the parts of this record.", shell_complete=complete_id)
 @click.option(
     "--sort",
     "order",
@@ -71,15 +71,15 @@ def list_command(
     waits: dict[str, tuple[Sequence[Record], Sequence[str]]] = {}
     if ready or blocked or parent:
         among, waits = _work(snapshot, ready, blocked, parent)
-        found = select(among, filters, order, reverse=reverse)
-        shown, total = found[: limit or None], len(found)
+        matching = select(among, filters, order, reverse=reverse)
+        shown, total = matching[: limit or None], len(matching)
     else:
         shown, total = snapshot.catalogue.select(filters.conditions(), order, reverse=reverse, limit=limit)
     if as_json:
         data: dict[str, Any] = {"total": total, "records": [output.record_data(memory, record) for record in shown]}
         if blocked:
-            data["waits_for"] = {one.id: [other.id for other in waits[one.memory_id][0]] for one in shown}
-            data["stated_blockers"] = {one.id: texts for one in shown if (texts := list(waits[one.memory_id][1]))}
+            data["waits_for"] = {record.id: [other.id for other in waits[record.memory_id][0]] for record in shown}
+            data["stated_blockers"] = {record.id: why for record in shown if (why := list(waits[record.memory_id][1]))}
         output.json("records", data, snapshot.faults, memory)
     else:
         below = [_waits(*waits.get(record.memory_id, ((), ()))) for record in shown]
@@ -103,11 +103,12 @@ def _work(
 
         work = open_work(snapshot)
         among = work.ready if ready else work.blocked
-        waits = {one.memory_id: (work.blockers(one), work.stated(one)) for one in among} if blocked else {}
+        waits = {record.memory_id: (work.blockers(record), work.stated(record)) for record in among} if blocked else {}
     if parent is None:
         return list(among), waits
     whole = snapshot.resolve(parent).memory_id
-    return [one for one in (among if ready or blocked else snapshot.records) if one.parent_memory_id == whole], waits
+    candidates = among if ready or blocked else snapshot.records
+    return [record for record in candidates if record.parent_memory_id == whole], waits
 
 
 def _waits(blockers: Sequence[Record], stated: Sequence[str]) -> str:
@@ -117,7 +118,7 @@ def _waits(blockers: Sequence[Record], stated: Sequence[str]) -> str:
     from memctl.text.markdown import one_line  # most lists name no blocked work
     from memctl.text.phrases import some
 
-    names = some([f"{one.id} ({one.status}) {one.title}" for one in blockers], _FEW, "; ", "; and ")
+    names = some([f"{blocker.id} ({blocker.status}) {blocker.title}" for blocker in blockers], _FEW, "; ", "; and ")
     texts = some([one_line(text) for text in stated], _FEW, "; ", "; and ")
     parts = [f"waits for {names}"] if names else []
     parts += [f"blocked: {texts}"] if texts else []

@@ -1,4 +1,4 @@
-"""The command `memctl`: it imports a subcommand when this is called, and prints all errors."""
+"""The command `memctl`: it imports only the subcommand that is called, and prints the errors of all subcommands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _command_of(name: str) -> click.Command | None:
 
 
 class Memctl(click.Group):
-    """The group of all commands. It imports a command only when it is called, so that each starts quickly."""
+    """The group of all commands. Only the command that is called is imported, so that each starts quickly."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for group in all_commands().values() for name in group]
@@ -110,18 +110,18 @@ def _status(ctx: click.Context, folder: Path | None) -> Any:
 def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
     """Run memctl and return its exit code.
 
-    `arguments` are the words after `memctl`, by default those of this process. `start` is what the process has prepared
-    before click was imported; by default it is prepared now.
+    `arguments` are the words after `memctl`, by default those of this process. `start` is what was prepared
+    before click was imported (see `Start`); by default it is prepared now.
     """
-    given = sys.argv[1:] if arguments is None else arguments
-    start = start or Start(given)
+    words = sys.argv[1:] if arguments is None else arguments
+    start = start or Start(words)
     terminal.prepare()
     try:
         try:
-            _refuse_broken_text(given)
+            _refuse_broken_text(words)
             if os.environ.get("_MEMCTL_COMPLETE", "").startswith("powershell"):
                 import_module("memctl.cli.completion")  # adds PowerShell; click has the other shells
-            code = cli.main(given, prog_name="memctl", standalone_mode=False, obj=start)
+            code = cli.main(words, prog_name="memctl", standalone_mode=False, obj=start)
         finally:
             terminal.release(start.folder)
         with terminal.answering():
@@ -138,19 +138,19 @@ def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         error = MemctlError("interrupted", exit_code=INTERRUPTED)
     except Exception as raised:
-        error = _error(raised, start.memory.written if start.memory else [], given)
-    _complain(error, is_json="--json" in given)
+        error = _error(raised, start.memory.written if start.memory else [], words)
+    _complain(error, is_json="--json" in words)
     return error.exit_code
 
 
-def _error(raised: Exception, written: list[str], given: list[str]) -> MemctlError:
+def _error(raised: Exception, written: list[str], words: list[str]) -> MemctlError:
     """Return the error for an exception that ended a command, with a message, a hint and an exit code."""
     if isinstance(raised, MemctlError):
         return raised
     if isinstance(raised, click.UsageError):
         from memctl.cli import usage_errors
 
-        return usage_errors.usage_error(raised, given)
+        return usage_errors.usage_error(raised, words)
     if isinstance(raised, click.ClickException):
         return MemctlError(raised.format_message(), exit_code=raised.exit_code)
     if isinstance(raised, OSError):

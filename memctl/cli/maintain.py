@@ -45,8 +45,8 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     issue of any importance is archived. What an open record or a page refers to is archived, but not deleted, except
     what the open record supersedes; other links to what is deleted are removed. Records with uncommitted changes
     are left alone. An issue's age counts from its timestamp. A record that you brought back by `restore` is deleted
-    again by the next run, unless you give it importance 8. `memctl install cron` prints a line that runs this every
-    night.
+    again by the next run, unless you give it importance 8. `memctl install cron` prints a line for
+    your crontab that runs `memctl maintain` every night.
 
     The numbers are settings, under `lifecycle` in config.yaml:
 
@@ -75,7 +75,7 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
 
 
 def _data(memory: Memory, done: MaintenanceResult, dry_run: bool) -> dict[str, Any]:
-    deeds = [{"action": one.action, "id": one.id, "reason": one.reason} for one in done.outcome.change.deeds]
+    deeds = [{"action": deed.action, "id": deed.id, "reason": deed.reason} for deed in done.outcome.change.deeds]
     data = write_command.change_data(memory, done.outcome, dry_run)
     return {**data, "deeds": deeds, "kept": _skipped_data(done), "folded": done.folded}
 
@@ -83,11 +83,12 @@ def _data(memory: Memory, done: MaintenanceResult, dry_run: bool) -> dict[str, A
 def _skipped_data(done: MaintenanceResult) -> list[dict[str, str]]:
     """Return what is due but kept, for JSON: its id, what is due and by which rule, and why it is kept."""
     records = [
-        {"id": one.verdict.record.id, "due": one.verdict.action, "reason": one.verdict.reason, "why": one.why}
-        for one in done.judgement.spared
+        {"id": item.verdict.record.id, "due": item.verdict.action, "reason": item.verdict.reason, "why": item.why}
+        for item in done.judgement.spared
     ]
     checkpoints = [
-        {"id": one.id, "due": "delete", "reason": one.reason, "why": one.kept} for one in done.kept_checkpoints
+        {"id": checkpoint.id, "due": "delete", "reason": checkpoint.reason, "why": checkpoint.kept}
+        for checkpoint in done.kept_checkpoints
     ]
     return records + checkpoints
 
@@ -97,13 +98,13 @@ def _print(done: MaintenanceResult, dry_run: bool) -> None:
     would = "would " if dry_run else ""
     for deed in change.deeds:
         output.text(f"{would}{deed.action} {deed.id}: {deed.reason}")
-    kept = _skipped_data(done)
-    for one in kept if dry_run else ():
-        output.text(f"would not {one['due']} {one['id']} ({one['reason']}): {one['why']}")
+    skipped = _skipped_data(done)
+    for item in skipped if dry_run else ():
+        output.text(f"would not {item['due']} {item['id']} ({item['reason']}): {item['why']}")
     # `nothing is due` goes to stdout, as the answer; a cron job that drops stdout hears only of errors.
     output.text("nothing to change" if change.is_empty else f"{would}maintain {change.title}")
-    if kept and not dry_run:
+    if skipped and not dry_run:
         output.text(
-            f"not changed, though old enough: {quantity(len(kept), 'record')}; `memctl maintain --dry-run` says why"
+            f"not changed, though old enough: {quantity(len(skipped), 'record')}; `memctl maintain --dry-run` says why"
         )
     write_command.pending(done.outcome)

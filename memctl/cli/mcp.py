@@ -11,7 +11,7 @@ from memctl.errors import USAGE, MemctlError
 @command(
     "mcp",
     ("memctl mcp", "Serve the memory of this folder to the program that starts the command."),
-    ("MEMCTL_AGENT=editor memctl mcp", "Serve the memory, and write records in the name of the agent editor."),
+    ("MEMCTL_AGENT=editor memctl mcp", "Serve the memory, and write records in the name of an agent called editor."),
 )
 @click.pass_context
 def mcp_command(ctx: click.Context) -> None:
@@ -19,7 +19,7 @@ def mcp_command(ctx: click.Context) -> None:
 
     It has five tools (recall, why, record, update, hand_over), prompts for the guide, and templates of resources, by
     which records and pages are read (memctl://record/ID, memctl://page/MARKER). It needs the extra `mcp`. Records are
-    made in the name of the program, or of MEMCTL_AGENT; a clone that is not trusted refuses them.
+    made in the name of the program, or of MEMCTL_AGENT; in a clone that is not trusted, no records are made.
     """
     if ctx.obj.serve_tools is None:
         raise MemctlError(

@@ -33,7 +33,7 @@ _WORTH_A_BAR = 2_000  # files; fewer take less than a second
 def memory(ctx: click.Context) -> Memory:
     """Return the memory around the command's directory; raises MemctlError if there is none.
 
-    Jobs that agents' hooks have queued are finished before. Remarks on the memory (`Memory.remarks`) are printed when
+    First, jobs that agents' hooks have queued are finished. Remarks on the memory (`Memory.remarks`) are printed when
     the command ends.
     """
     opened = open_memory(ctx.obj.folder, agent_env.with_agent(os.environ), ctx.obj.asked)
@@ -53,7 +53,6 @@ def memory(ctx: click.Context) -> Memory:
         opened.remarks.append(
             f"these records are from a clone that is not trusted (`{trust.COMMAND}` trusts the clone)"
         )
-
     if ctx.info_name not in (*_READS, "status"):
         _announce_locks(ctx)
     ctx.call_on_close(opened.repository.close)
@@ -147,9 +146,9 @@ def snapshot(opened: Memory, at: str | None, *, whole: bool = False) -> Snapshot
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:
-    """Return the Snapshot of the memory at the revision `at`, or of the disk if it is None, as an agent may read it.
+    """Return the Snapshot of the memory at the revision `at` (None for the disk), without what the reader may not see.
 
-    If an agent runs the command, what owners of sections keep from this agent is left out.
+    A person may see all; an agent that runs the command may not see what owners of sections keep from it.
     """
     return agent_view.readable(opened, snapshot(opened, at), at)
 
@@ -175,15 +174,16 @@ def progress(doing: str) -> Progress | None:
 def filters(opened: Memory, snapshot: Snapshot, section: str, since: str, until: str, **named: Any) -> Filters:
     """Return the filter for records that the options of `list`, `search` and `export` describe.
 
-    The parameters are the values of the options, "" or None for an option that was not given. Raises MemctlError for an
-    invalid time.
+    The parameters are the values of the options, "" or None for an option that was not given. `named` has the options
+    for which there is no parameter: `archived`, `everything` (--all), and fields of `Filters`. Raises MemctlError for
+    an invalid time.
     """
     from memctl.record.filters import Filters
 
-    def time(given: str, *, whole_day: bool = False) -> str:
+    def time(text: str, *, whole_day: bool = False) -> str:
         from memctl.record import time_input  # most calls filter by no time
 
-        return time_input.parse(given, opened.now, whole_day=whole_day)
+        return time_input.parse(text, opened.now, whole_day=whole_day)
 
     archived, everything, importance = (named.pop(name) for name in ("archived", "everything", "importance"))
     return Filters(

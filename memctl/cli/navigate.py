@@ -56,41 +56,41 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     """
     memory, snapshot = memory_access.read(ctx, at)
     reader = _Navigator(memory, snapshot)
-    found = [reader.resolve(reference) for reference in ids]
-    for item in found:
+    items = [reader.resolve(reference) for reference in ids]
+    for item in items:
         if not isinstance(item, Record) and item.level == _FILES and item.marker != f"§{_FILES}":
             agent_env.refuse(item.marker, "show", os.environ)  # the settings may forbid agents to read this file
     counter = reader.counter if with_tokens else None
     if as_json:
-        _print_json(memory, snapshot, found, counter)
+        _print_json(memory, snapshot, items, counter)
     else:
-        texts = [snapshot.read(item.path) if isinstance(item, Record) else item.text for item in found]
+        texts = [snapshot.read(item.path) if isinstance(item, Record) else item.text for item in items]
         output.text("\n".join(texts), newline=False)
-        for item, text in zip(found, texts, strict=True):
+        for item, text in zip(items, texts, strict=True):
             if counter is not None:
                 name = item.id if isinstance(item, Record) else item.marker
                 output.note(f"{name}: {counter.tokens(text, _kind(item, text)):,} tokens ({counter.family.name})")
-    records = [item for item in found if isinstance(item, Record)]
+    records = [item for item in items if isinstance(item, Record)]
     if at is None and records:
         retrieval_counts.count(memory.repository.shared, [record.memory_id for record in records], memory.now)
     if records:
         output.namesakes(snapshot, ids)
         output.warn(memory, snapshot)
-    if any(not isinstance(item, Record) and item.level < 4 for item in found):
+    if any(not isinstance(item, Record) and item.level < 4 for item in items):
         output.faults(memory, snapshot.outline.faults)
 
 
 @command(
     "index",
     ("memctl index", "List sections, pages of details and headings, with their markers."),
-    ("memctl index --tokens", "List all markers with the tokens of what each one loads."),
+    ("memctl index --tokens", "List all markers with the number of tokens that an agent loads by each."),
     ("memctl index --json --at v1.0", "Print the index of a release as JSON."),
 )
 @click.option(
     "--tokens",
     "with_tokens",
     is_flag=True,
-    help="List every marker with the tokens of what it loads, in place of the index.",
+    help="Show not the index, but every marker with the number of tokens that an agent loads by it.",
 )
 @reading
 @click.pass_context
@@ -132,12 +132,12 @@ class _Navigator:
     def place(self, marker: str) -> Place:
         from memctl.pages import navigate
 
-        found = navigate.find(self._snapshot, lambda: self.renderer, marker)
-        if found.level > 1:
-            return found
+        place = navigate.find(self._snapshot, lambda: self.renderer, marker)
+        if place.level > 1:
+            return place
         from memctl.pack.item_sources import with_blockers
 
-        return with_blockers(self._memory, self._snapshot, found)
+        return with_blockers(self._memory, self._snapshot, place)
 
     @cached_property
     def renderer(self) -> Renderer:
@@ -158,9 +158,9 @@ def _kind(item: Record | Place, text: str) -> str:
     return kind_of_text(item.path, text) if not isinstance(item, Record) and item.level == 4 else "markdown"
 
 
-def _print_json(memory: Memory, snapshot: Snapshot, found: list[Record | Place], counter: Counter | None) -> None:
+def _print_json(memory: Memory, snapshot: Snapshot, items: list[Record | Place], counter: Counter | None) -> None:
     records, shown = [], []
-    for item in found:
+    for item in items:
         if isinstance(item, Record):
             body = snapshot.body(item)
             data = {
@@ -173,7 +173,7 @@ def _print_json(memory: Memory, snapshot: Snapshot, found: list[Record | Place],
             records.append(data)
         else:
             shown.append(_place_data(item, counter))
-    data = {"total": len(found), "records": records} | ({"places": shown} if shown else {})
+    data = {"total": len(items), "records": records} | ({"places": shown} if shown else {})
     output.json("records", data, memory=memory)
 
 

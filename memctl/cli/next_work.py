@@ -34,48 +34,50 @@ def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | Non
     you are.
     """
     memory, snapshot = memory_access.read(ctx, at)
-    found = next_work.choose(memory, snapshot, limit, is_now=at is None)
+    work = next_work.choose(memory, snapshot, limit, is_now=at is None)
     if as_json:
-        output.json("next", _data(memory, found), snapshot.faults, memory)
+        output.json("next", _data(memory, work), snapshot.faults, memory)
     else:
         below = [
-            f"{_INDENT}{output.plain('; '.join(one.because))}  `{output.plain(one.command)}`" for one in found.choices
+            f"{_INDENT}{output.plain('; '.join(choice.because))}  `{output.plain(choice.command)}`"
+            for choice in work.choices
         ]
-        output.columns([output.record_row(one.record) for one in found.choices], output.RECORD_STYLES, below)
-        _print_rest(found)
+        output.columns([output.record_row(choice.record) for choice in work.choices], output.RECORD_STYLES, below)
+        _print_rest(work)
     ctx.exit(output.finish(memory, snapshot))
 
 
-def _print_rest(found: NextWork) -> None:
-    for line in found.everywhere:
+def _print_rest(work: NextWork) -> None:
+    for line in work.everywhere:
         output.note(f"something blocks all agents: {line}")
+    left = work.total - len(work.choices)
     output.rest(
-        found.total,
-        len(found.choices),
+        work.total,
+        len(work.choices),
         "there is no unblocked work (open issues and active states)",
-        "more issues and states are ready: --limit 0 shows all",
+        f"more {'issue or state is' if left == 1 else 'issues and states are'} ready: --limit 0 shows all",
     )
-    if found.blocked:
-        output.note(f"blocked work: {found.blocked:,} (`memctl list --blocked` shows what blocks it)")
-    if found.elsewhere:
-        others = some([f"{record.id} ({who})" for record, who in found.elsewhere], _SHOWN)
+    if work.blocked:
+        output.note(f"blocked work: {work.blocked:,} (`memctl list --blocked` shows what blocks it)")
+    if work.elsewhere:
+        others = some([f"{record.id} ({who})" for record, who in work.elsewhere], _SHOWN)
         output.note(f"left out, because other agents work on it: {others}")
 
 
-def _data(memory: Memory, found: NextWork) -> dict[str, Any]:
+def _data(memory: Memory, work: NextWork) -> dict[str, Any]:
     return {
-        "total": found.total,
+        "total": work.total,
         "choices": [
             {
-                "record": output.record_data(memory, one.record),
-                "because": list(one.because),
-                "command": one.command,
-                "is_own": one.is_own,
-                "unblocks": list(one.unblocks),
+                "record": output.record_data(memory, choice.record),
+                "because": list(choice.because),
+                "command": choice.command,
+                "is_own": choice.is_own,
+                "unblocks": list(choice.unblocks),
             }
-            for one in found.choices
+            for choice in work.choices
         ],
-        "blocked": found.blocked,
-        "elsewhere": [{"id": record.id, "because": who} for record, who in found.elsewhere],
-        "everywhere": list(found.everywhere),
+        "blocked": work.blocked,
+        "elsewhere": [{"id": record.id, "because": who} for record, who in work.elsewhere],
+        "everywhere": list(work.everywhere),
     }

@@ -28,9 +28,9 @@ def text(line: str = "", *, newline: bool = True) -> None:
 
 
 def styled(line: str, *, newline: bool = True) -> None:
-    """Print a text with colours as it is.
+    """Print a text as it is, with its colours.
 
-    The caller must have made the parts of the text that come from records harmless before, by `plain`.
+    The caller passes all parts that come from records through `plain`, so that they can't control the terminal.
     """
     if terminal.keep(line + "\n" * newline):
         return
@@ -57,7 +57,7 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
     """Print the JSON object (envelope) that every `--json` prints, with the keys `schema`, `kind` and `data`.
 
     `faults` are the files that can't be read; if there are any, the object has a key `faults`. Their paths are relative
-    to the worktree's top if `memory` is given, and otherwise below `.memory/`.
+    to the worktree's top if `memory` is given, and otherwise to `.memory/`.
     """
     envelope: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "data": data}
     if faults:
@@ -92,15 +92,17 @@ def warnings(lines: Iterable[object]) -> None:
     note(*(f"warning: {line}" for line in lines))
 
 
-def rest(total: int, shown: int, nothing: str, more: str = "more entries: --limit 0 lists all") -> None:
+def rest(total: int, shown: int, nothing: str, more: str = "") -> None:
     """Print on standard error that a list is empty, or how many of its items are not shown.
 
-    `total` is the number of all items, and `shown` that of the items shown. The line for an empty list is `nothing`;
-    otherwise the number of the items that are not shown is printed with `more` after it.
+    `total` is the number of all items, and `shown` that of the items shown. The line for an empty list is `nothing`.
+    For other lists, `more` is what follows the number of the items that are not shown, by default "more entries" and
+    how to list them.
     """
     if not total:
         note(nothing)
     elif total > shown:
+        more = more or f"more {'entry' if total - shown == 1 else 'entries'}: --limit 0 lists all"
         note(f"{total - shown:,} {more}")
 
 
@@ -125,9 +127,9 @@ def finish(memory: Memory, snapshot: Snapshot) -> int:
     return REFUSED if snapshot.faults else OK
 
 
-def faults(memory: Memory, found: Iterable[Fault]) -> None:
+def faults(memory: Memory, unreadable: Iterable[Fault]) -> None:
     """Print on stderr which files of the memory can't be read, and why."""
-    warnings(f"{memory.prefix}/{fault}" for fault in found)
+    warnings(f"{memory.prefix}/{fault}" for fault in unreadable)
 
 
 def warn(memory: Memory, snapshot: Snapshot) -> None:
@@ -178,8 +180,8 @@ def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: 
 
 
 def _painted(cell: str, style: Style) -> str:
-    found = style(cell) if callable(style) else style
-    return found if isinstance(found, str) else click.style(cell, **found)
+    drawn = style(cell) if callable(style) else style
+    return drawn if isinstance(drawn, str) else click.style(cell, **drawn)
 
 
 def _width(cell: str) -> int:

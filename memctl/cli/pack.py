@@ -52,7 +52,7 @@ def rehydrate_command(
     agent: str,
     as_json: bool,
     at: str | None,
-    **options: Any,
+    **values: Any,
 ) -> None:
     """Print what an agent needs to start work, within a token budget.
 
@@ -67,12 +67,12 @@ def rehydrate_command(
         agent=agent,
         reader=memory.actor,
     )
-    given = PackOptions(**options)
-    budget = given.budget or memory.config.rehydrate_budget
-    count = counter_of(memory, given).tokens
+    options = PackOptions(**values)
+    budget = options.budget or memory.config.rehydrate_budget
+    count = counter_of(memory, options).tokens
     draft = rehydrate.draft(snapshot, memory.now, wanted, sources(memory, snapshot, at), count, last_work.room(budget))
-    pack = fill(memory, draft, given, count, budget)
-    deliver(memory, snapshot, pack, given, "rehydration", as_json=as_json)
+    pack = fill(memory, draft, options, count, budget)
+    deliver(memory, snapshot, pack, options, "rehydration", as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))
 
 
@@ -106,7 +106,7 @@ def prompt_command() -> None:
     "criteria",
     multiple=True,
     metavar="TEXT",
-    help="Something by which the task counts as done. Repeatable.",
+    help="A condition that must hold before the task counts as done. Repeatable.",
 )
 @pack_options(budget=f"{prompt.SYSTEM_BUDGET}")
 @reading
@@ -121,7 +121,7 @@ def system(
     criteria: tuple[str, ...],
     as_json: bool,
     at: str | None,
-    **options: Any,
+    **values: Any,
 ) -> None:
     """Print a system prompt: role, project, current focus, critical knowledge, success criteria, what can be loaded.
 
@@ -130,12 +130,14 @@ def system(
     if role and role_file:
         raise MemctlError("--role and --role-file can't be combined", "give one of them", USAGE)
     memory, snapshot = memory_access.read(ctx, at)
-    given = PackOptions(**options)
-    asked = prompt.PromptRequest(agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria)
-    count = counter_of(memory, given).tokens
-    draft = prompt.system(snapshot, memory.now, asked, count, sources(memory, snapshot, at))
-    pack = fill(memory, draft, given, count, prompt.SYSTEM_BUDGET)
-    deliver(memory, snapshot, pack, given, "system-prompt", as_json=as_json)
+    options = PackOptions(**values)
+    request = prompt.PromptRequest(
+        agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria
+    )
+    count = counter_of(memory, options).tokens
+    draft = prompt.system(snapshot, memory.now, request, count, sources(memory, snapshot, at))
+    pack = fill(memory, draft, options, count, prompt.SYSTEM_BUDGET)
+    deliver(memory, snapshot, pack, options, "system-prompt", as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))
 
 
@@ -159,7 +161,7 @@ def system(
 @pack_options("xml", budget=f"{prompt.USER_BUDGET}")
 @reading
 @click.pass_context
-def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at: str | None, **options: Any) -> None:
+def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at: str | None, **values: Any) -> None:
     """Print a user's message, followed by what is relevant to it in the memory, best first."""
     text = read(query) if query == "-" else query
     if not text.strip():
@@ -167,10 +169,10 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
             "the user's message is empty", "give the message as QUERY, or - to read it from standard input", USAGE
         )
     memory, snapshot = memory_access.read(ctx, at)
-    given = PackOptions(**options)
+    options = PackOptions(**values)
     draft = prompt.user(snapshot, memory.now, text, threshold, sources(memory, snapshot, at))
-    pack = fill(memory, draft, given, counter_of(memory, given).tokens, prompt.USER_BUDGET)
-    deliver(memory, snapshot, pack, given, "user-message", as_json=as_json)
+    pack = fill(memory, draft, options, counter_of(memory, options).tokens, prompt.USER_BUDGET)
+    deliver(memory, snapshot, pack, options, "user-message", as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))
 
 
@@ -189,8 +191,8 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
 @pack_options()
 @reading
 @click.pass_context
-def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | None, **options: Any) -> None:
-    """Print what an agent's reply asks for, and list what it no longer needs.
+def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | None, **values: Any) -> None:
+    """Print what an agent's reply asks for, and list what the agent no longer needs.
 
     `load §3.1.2`, `load DEC-…` and `summarize src/big.py` ask for something; `PRUNE: §4.old.py - reason` names what may
     go. Exit code 1: something asked for does not exist.
@@ -200,16 +202,16 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
     from memctl.sources.summary import BUDGET, summary
 
     memory = memory_access.memory(ctx)
-    given = PackOptions(**options)
-    counter = counter_of(memory, given)
-    asked = load.read(read(source))
-    if asked.is_empty:
+    options = PackOptions(**values)
+    counter = counter_of(memory, options)
+    directives = load.read(read(source))
+    if directives.is_empty:
         output.note(
-            "the reply asks for nothing; it asks by `load §3.1`, `load ID`, `summarize PATH` or `PRUNE: § - reason`"
+            "the reply asks for nothing; requests are `load §3.1`, `load ID`, `summarize PATH` or `PRUNE: § - reason`"
         )
         if as_json:
             empty = budget_fill.Pack(
-                "", 0, given.budget or memory.config.rehydrate_budget, given.form, {"loaded": []}, []
+                "", 0, options.budget or memory.config.rehydrate_budget, options.form, {"loaded": []}, []
             )
             more = {"model": counter.family.name, "prune": [], "not_found": [], "ignored": 0}
             output.json("loaded", {**msgspec.structs.asdict(empty), **more})
@@ -222,9 +224,9 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
         count=counter.tokens,
         sources=sources(memory, snapshot, at),
     )
-    draft, unknown = load.answer(snapshot, memory.now, asked, loader)
-    pack = fill(memory, draft, given, counter.tokens, memory.config.rehydrate_budget)
-    more = {"prune": list(asked.prune), "not_found": unknown, "ignored": asked.ignored}
-    deliver(memory, snapshot, pack, given, "loaded", as_json=as_json, more=msgspec.to_builtins(more))
+    draft, unknown = load.answer(snapshot, memory.now, directives, loader)
+    pack = fill(memory, draft, options, counter.tokens, memory.config.rehydrate_budget)
+    more = {"prune": list(directives.prune), "not_found": unknown, "ignored": directives.ignored}
+    deliver(memory, snapshot, pack, options, "loaded", as_json=as_json, more=msgspec.to_builtins(more))
     code = output.finish(memory, snapshot)
     ctx.exit(code if code != OK else REFUSED if unknown else OK)

@@ -72,7 +72,7 @@ def pack_options(
 
 
 def counter_of(memory: Memory, options: PackOptions) -> Counter:
-    """Return the token counter for the model of --model, or without this option for that in the memory's settings."""
+    """Return the token counter for the model that --model names, by default the model in the memory's settings."""
     return token_counter.counter(token_counter.model_of(options.model, memory), memory)
 
 
@@ -87,9 +87,9 @@ def fill(memory: Memory, draft: PackDraft, options: PackOptions, count: Callable
 
 
 def refuse_undeliverable(options: PackOptions) -> None:
-    """Raise MemctlError if the pack can't be written to the file, or copied to the clipboard, that the options name.
+    """Raise MemctlError if the options want a file that can't be written, or a clipboard that can't be used.
 
-    It is called before the command does anything that can't be undone.
+    A command calls this before it does anything that can't be undone.
     """
     if options.out is not None:
         output_file.refuse(options.out)

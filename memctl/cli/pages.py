@@ -1,6 +1,6 @@
 """The commands `memctl project`, `section` and `detail`, which write the pages of the memory.
 
-They are the project's page, the pages of sections, and pages of details of a section (levels 1 to 3).
+The pages are the project's page, a page for each section, and pages of details of sections (levels 1 to 3).
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def _refuse_stand_ins(text: PageText) -> None:
     """Raise MemctlError if a title or option is a placeholder such as "TODO"."""
     refuse_placeholder(text.values.get("title", ""), "title")
     for name, value in text.content.items():
-        for one in [value] if isinstance(value, str) else value:
-            refuse_placeholder(one, name)
+        for item in [value] if isinstance(value, str) else value:
+            refuse_placeholder(item, name)
 
 
 def _from_file(file: str) -> tuple[str, str]:
@@ -109,7 +109,7 @@ def _filled(kind: PageKind, text: PageText, page: Page | None) -> str:
     return with_content(kind, body.lstrip("\n"), text)
 
 
-_MANY = "Repeatable; replaces the present list."
+_MANY = "Repeatable; the values replace the present list."
 _VALUES: dict[str, click.Option] = {
     "completion_percentage": click.Option(
         ["--completion", "completion_percentage"],
@@ -278,12 +278,12 @@ def _list(kind: PageKind) -> click.Command:
     def list_pages(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
         memory = memory_access.memory(ctx)
         snapshot = memory_access.readable(memory, at)
-        found = [page for page in snapshot.outline.pages if page.kind is kind]
+        listed = [page for page in snapshot.outline.pages if page.kind is kind]
         faults = [fault for fault in snapshot.outline.faults if kind_at(fault.path) is kind]
         if as_json:
-            output.json_list(f"{kind.name}s", [_data(memory, page) for page in found], faults, memory)
-        elif found:
-            output.columns([_row(page) for page in found])
+            output.json_list(f"{kind.name}s", [_data(memory, page) for page in listed], faults, memory)
+        elif listed:
+            output.columns([_row(page) for page in listed])
         elif not faults:
             output.note(f"there are no {kind.name}s; `memctl {kind.name} add TITLE` adds one")
         output.faults(memory, faults)
@@ -314,7 +314,7 @@ def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -
     marker = _marker(f"§{kind.level}.N")
     remove = _command(
         "remove", _remove(kind), f"Remove a {kind.name}; Git keeps its text.",
-        [marker, click.Option(["--discard"], is_flag=True, help="Also remove a page with edits that no commit has.")],
+        [marker, click.Option(["--discard"], is_flag=True, help="Also remove a page with uncommitted edits.")],
         (f"memctl {kind.name} remove §{kind.level}.3", f"Remove a {kind.name} to which nothing belongs any more."),
         (f"memctl {kind.name} remove §{kind.level}.3 --dry-run", "Show what would be removed, and remove nothing."),
     )  # fmt: skip
@@ -324,13 +324,13 @@ def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -
 
 
 _TITLE = click.Argument(["title"], required=False)
-_EDIT = "Fields without an option stay unchanged; an empty text clears a field. Without any option, your editor opens."
+_EDIT = "An option sets its field, an empty text clears it; other fields stay. Without options, your editor opens."
 project_command = Group("project", help="Describe the project's purpose and status: level 1.", no_args_is_help=False)
 project_command.add_command(
     _command(
         "set",
         _set_project,
-        "Set fields of the project's page. Fields without an option stay unchanged; an empty text clears a field.",
+        "Set fields of the project's page. An option sets its field, an empty text clears it; other fields stay.",
         _options(PROJECT, "title", "completion_percentage"),
         ('memctl project set --goal "An API for 50,000 users at once"', "Set the goal of the project."),
         (

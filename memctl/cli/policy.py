@@ -1,7 +1,7 @@
 """The commands `memctl policy …`: judge when agents should work in parallel, and when to compress a context.
 
-One of the judgements is whether the limit for the shared slice fits, which is what the contexts of all agents at work
-have in common. This limit is `scs_threshold` in config.yaml.
+`memctl policy threshold` judges whether `scs_threshold` in config.yaml fits: the limit, in tokens, for what the
+contexts of all agents at work have in common (the shared slice).
 """
 
 from __future__ import annotations
@@ -73,24 +73,24 @@ def threshold_command(ctx: click.Context, /, source: str | None, threshold: int 
     if source is None and memory is None:
         raise MemctlError("there is no memory here, so there is no log to read", "give a FILE with observations", USAGE)
     log = observations.parse(read(source), source) if source else observations.read(memory) if memory else []
-    found = observations.review(log, threshold or token_counter.threshold_of(memory))
-    steps = list(observations.STEPS) if found.decision != "keep" else []
+    review = observations.review(log, threshold or token_counter.threshold_of(memory))
+    steps = list(observations.STEPS) if review.decision != "keep" else []
     if as_json:
-        output.json("threshold", {**msgspec.structs.asdict(found), "steps": steps})
+        output.json("threshold", {**msgspec.structs.asdict(review), "steps": steps})
         return
-    span = f" from {found.since[:10]} to {found.until[:10]}" if found.observations else ""
-    used = "-" if found.median is None else f"{found.median:.0%} of {found.threshold:,}"
-    denied = "-" if found.denial_rate is None else f"{found.denial_rate:.0%} of {found.requests}"
+    span = f" from {review.since[:10]} to {review.until[:10]}" if review.observations else ""
+    used = "-" if review.median is None else f"{review.median:.0%} of {review.threshold:,}"
+    denied = "-" if review.denial_rate is None else f"{review.denial_rate:.0%} of {review.requests}"
     rows = [
-        ("observations", f"{found.observations}{span}"),
+        ("observations", f"{review.observations}{span}"),
         ("median share of the threshold in use", used),
-        ("largest change of the shared slice", f"{found.largest_delta:,}"),
+        ("largest change of the shared slice", f"{review.largest_delta:,}"),
         ("requests denied", denied),
-        ("macro summaries", f"{found.macro_summaries}, of which {found.no_ops} saved nothing"),
+        ("macro summaries", f"{review.macro_summaries}, of which {review.no_ops} saved nothing"),
     ]
     output.columns(rows)
-    to = f" to {found.proposal:,}" if found.proposal else ""
-    output.text(f"\n{found.decision}{to}: {found.why}")
+    to = f" to {review.proposal:,}" if review.proposal else ""
+    output.text(f"\n{review.decision}{to}: {review.why}")
     for number, step in enumerate(steps, 1):
         output.text(f"  {number}. {step}")
 
@@ -134,27 +134,27 @@ _inputs = options(
 class _Batch:
     """The contexts of a batch, the values given for it, and the memory's."""
 
-    def __init__(self, ctx: click.Context, sources: tuple[str, ...], given: dict[str, Any]) -> None:
+    def __init__(self, ctx: click.Context, sources: tuple[str, ...], inputs: dict[str, Any]) -> None:
         if not sources:
             hint = "give one file for each agent, with the content of its window"
             raise MemctlError("the files with the contexts to judge are missing", hint, USAGE)
-        self.around = around = token_counter.surroundings(ctx, given["model"], given["at"])
-        self.memory = None if given["at"] else around.memory  # nothing of the past is logged
+        self.around = around = token_counter.surroundings(ctx, inputs["model"], inputs["at"])
+        self.memory = None if inputs["at"] else around.memory  # nothing of the past is logged
         self.contexts = [_context(source, around) for source in sources]
-        self.debts = [contexts.debt(one.measures) for one in self.contexts]
+        self.debts = [contexts.debt(context.measures) for context in self.contexts]
         events = sum(map(rules.count_events, self.contexts))
-        declared = _declared(given)
-        self.measured = self._measured(given["workflow"], events)
+        declared = _declared(inputs)
+        self.measured = self._measured(inputs["workflow"], events)
         self.measured_keys = [key for key in self.measured.known() if key not in declared.known()]
         state = msgspec.structs.replace(self.measured, **declared.known())
-        count, shared = around.counter.tokens, given["shared"]
-        aws = max(one.tokens for one in self.contexts)
-        planned = sum(count(text, kind_of_text(name, text)) for name in given["plan"] if (text := read(name)))
+        count, shared = around.counter.tokens, inputs["shared"]
+        aws = max(context.tokens for context in self.contexts)
+        planned = sum(count(text, kind_of_text(name, text)) for name in inputs["plan"] if (text := read(name)))
         self.remaining = state.remaining_budget
         if self.remaining is None:
-            usable = window_limit.of_model(given["model"], None, limits.NO_HOST, around.memory).usable
+            usable = window_limit.of_model(inputs["model"], None, limits.NO_HOST, around.memory).usable
             self.remaining = max(usable - aws, 0)
-        parsed = [one.measures.parsed for one in self.contexts]
+        parsed = [context.measures.parsed for context in self.contexts]
         self.facts = Facts(
             self.contexts,
             contexts.shared_slice(parsed, take_apart(read(shared), shared, count) if shared else None),
@@ -174,21 +174,21 @@ class _Batch:
         self.workflow = workflows.workflow(self.memory, named)
         self.events = event_stream.read(self.memory).events
         log = observations.read(self.memory)
-        self.since = max((one.date for one in log if one.workflow == self.workflow), default="")
-        found = observations.measure_state(log, self.events, self.workflow)
-        if found.events is not None:
-            found = msgspec.structs.replace(found, events=max(found.events, in_contexts))
+        self.since = max((entry.date for entry in log if entry.workflow == self.workflow), default="")
+        state = observations.measure_state(log, self.events, self.workflow)
+        if state.events is not None:
+            state = msgspec.structs.replace(state, events=max(state.events, in_contexts))
         if self.around.snapshot is not None:
             waiting = contexts.dependencies(self.contexts, open_work(self.around.snapshot))
-            found = msgspec.structs.replace(found, unresolved_dependencies=waiting or None)
-        return found
+            state = msgspec.structs.replace(state, unresolved_dependencies=waiting or None)
+        return state
 
-    def note(self, fired: Sequence[int] = (), **asked: int) -> None:
+    def note(self, fired: Sequence[int] = (), **counts: int) -> None:
         """Append the batch to the log."""
         if self.memory is None:
             return
         facts, before = self.facts, self.measured.aws_before
-        texts = "\0".join(one.measures.parsed.text for one in self.contexts)
+        texts = "\0".join(context.measures.parsed.text for context in self.contexts)
         compressed = observations.compressions(self.events, self.workflow, self.since)
         batch = observations.Observation(
             date=self.around.now,
@@ -202,7 +202,7 @@ class _Batch:
             fired=tuple(fired),
             workflow=self.workflow,
             batch=hashlib.sha256(texts.encode(errors="replace")).hexdigest()[:16],
-            **asked,
+            **counts,
         )
         observations.note(self.memory, batch)
 
@@ -247,12 +247,12 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def _declared(given: dict[str, Any]) -> ContextState:
+def _declared(inputs: dict[str, Any]) -> ContextState:
     """Return the values that options give, and before them those of the --state file."""
-    named = given["described"]
-    found = contexts.parse(read(named), named) if named else ContextState()
-    options = {key: given[name] for name, key in _OPTIONS.items() if given.get(name) not in (None, False)}
-    return msgspec.structs.replace(found, **options)
+    named = inputs["described"]
+    state = contexts.parse(read(named), named) if named else ContextState()
+    options = {key: inputs[name] for name, key in _OPTIONS.items() if inputs.get(name) not in (None, False)}
+    return msgspec.structs.replace(state, **options)
 
 
 def _debt_data(debt: Debt) -> dict[str, Any]:
@@ -274,52 +274,62 @@ def _context(source: str, around: Surroundings) -> Context:
         ),
         (
             "memctl policy parallel *.xml --delta 500 --plan src/*.py",
-            "Judge whether agents may start that will read these files and return 500 tokens together.",
+            "Judge whether agents may start if they will read these files and together return 500 tokens.",
         ),
         (
             "memctl policy parallel *.xml --state state.yaml --json",
-            "Judge with values from a file, which memctl can't measure, and print JSON.",
+            "Judge with values that memctl can't measure, from a file, and print JSON.",
         ),
     ),
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs
 @click.pass_context
-def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: bool, **given: Any) -> None:
+def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: bool, **inputs: Any) -> None:
     """Judge whether agents may work in parallel; each FILE is the context of one agent.
 
     Seven criteria are judged, each with its number, its limit, and by how much it is missed. The shared context slice
-    (SCS) is what all files have in common, block by block. In a repository with a memory, the result is logged; the
-    log, the workflow events and the records say what earlier requests had, and which work waits for other work. The
-    file of --state has values that replace measured ones, under any of these keys: threshold, remaining_budget,
+    (SCS) is what all files have in common, block by block. In a repository with a memory, the result is logged; figures
+    of earlier requests are taken from the log and the workflow events, and unresolved dependencies from the records.
+    The file of --state has values that replace measured ones, under any of these keys: threshold, remaining_budget,
     delta_payload, unresolved_dependencies, pending_escalations, deferred_compressions, event_schema, resumable,
     phase_boundary, batches_since_compression, aws_before, events, scs_history, next_phase_scs, parallel_denials,
     unresolved_details.
     """
-    batch = _Batch(ctx, sources, given)
+    batch = _Batch(ctx, sources, inputs)
     criteria = rules.judge(rules.PARALLEL, batch.facts)
-    refused = [one.name for one in criteria if one.exceeded]
+    refused = [criterion.name for criterion in criteria if criterion.exceeded]
     if as_json:
-        rows = [{**_plain(one), "passed": not one.exceeded, "help": one.help} for one in criteria]
+        rows = [
+            {**_plain(criterion), "passed": not criterion.exceeded, "help": criterion.help} for criterion in criteria
+        ]
         more = {"delta": batch.facts.delta, "is_delta_assumed": batch.facts.is_delta_assumed}
         data = {"granted": not refused, "criteria": rows, **more, **batch.data()}
         output.json("parallel", data, batch.around.faults, batch.around.memory)
     else:
         batch.show()
-        output.columns([_row(one, {True: "refused", False: "passed"}, "over by {}") for one in criteria])
+        output.columns([_row(criterion, {True: "refused", False: "passed"}, "over by {}") for criterion in criteria])
         output.text("\n" + (f"refused: {', '.join(refused)}" if refused else "granted"))
     batch.note(requests=1, denied=int(bool(refused)))
     ctx.exit(REFUSED if refused else OK)
 
 
-def _plain(one: Judgement) -> dict[str, Any]:
+def _plain(judgement: Judgement) -> dict[str, Any]:
     names = ("number", "name", "measured", "limit", "over")
-    return {name: getattr(one, name) for name in names}
+    return {name: getattr(judgement, name) for name in names}
 
 
-def _row(one: Judgement, states: dict[bool | None, str], over: str) -> tuple[str, ...]:
-    shown = over.format(one.over) if one.over else ""
-    return (states[one.exceeded], str(one.number or "-"), one.name, one.measured, one.limit, shown, one.help)
+def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tuple[str, ...]:
+    shown = over.format(judgement.over) if judgement.over else ""
+    return (
+        states[judgement.exceeded],
+        str(judgement.number or "-"),
+        judgement.name,
+        judgement.measured,
+        judgement.limit,
+        shown,
+        judgement.help,
+    )
 
 
 @policy_command.command(
@@ -343,7 +353,7 @@ def _row(one: Judgement, states: dict[bool | None, str], over: str) -> tuple[str
 @click.option("--strict", is_flag=True, help="Exit with 1 if a trigger fires.")
 @click.pass_context
 def triggers_command(
-    ctx: click.Context, /, sources: tuple[str, ...], strict: bool, as_json: bool, **given: Any
+    ctx: click.Context, /, sources: tuple[str, ...], strict: bool, as_json: bool, **inputs: Any
 ) -> None:
     """Judge when to compress a context, by how much, how, and whom to ask; FILE is the context.
 
@@ -351,26 +361,28 @@ def triggers_command(
     macro up to 800); and the ways to make the context smaller, best first, with what each saves. In a repository with a
     memory, the result is logged. `memctl policy parallel -h` lists the keys of a --state file.
     """
-    batch = _Batch(ctx, sources, given)
+    batch = _Batch(ctx, sources, inputs)
     count = batch.around.counter.tokens
     judged = rules.judge(rules.TRIGGERS, batch.facts)
-    asked = rules.judge(rules.ESCALATIONS, batch.facts)
-    escalated = [{"to": one.name, "why": one.help} for one in asked if one.exceeded]
-    fired = [one.number for one in judged if one.exceeded]
+    escalations = rules.judge(rules.ESCALATIONS, batch.facts)
+    escalated = [{"to": judgement.name, "why": judgement.help} for judgement in escalations if judgement.exceeded]
+    fired = [judgement.number for judgement in judged if judgement.exceeded]
     tier = contexts.choose(batch.facts.shared, batch.facts.aws, count) if fired else None
-    ways = {one.name: contexts.strategies(one.measures, count) for one in batch.contexts}
+    ways = {context.name: contexts.strategies(context.measures, count) for context in batch.contexts}
     if as_json:
         data = {
             "fired": fired,
-            "triggers": [{**_plain(one), "fired": one.exceeded, "action": one.help} for one in judged],
+            "triggers": [{**_plain(item), "fired": item.exceeded, "action": item.help} for item in judged],
             "tier": {**msgspec.structs.asdict(tier), "is_enough": tier.is_enough} if tier else None,
-            "strategies": {name: [msgspec.structs.asdict(way) for way in found] for name, found in ways.items()},
+            "strategies": {name: [msgspec.structs.asdict(way) for way in listed] for name, listed in ways.items()},
             "escalations": escalated,
         }  # fmt: skip
         output.json("triggers", {**data, **batch.data()}, batch.around.faults, batch.around.memory)
     else:
         batch.show()
-        output.columns([_row(one, {True: "fires", False: "quiet", None: "unknown"}, "{}") for one in judged])
+        output.columns(
+            [_row(judgement, {True: "fires", False: "quiet", None: "unknown"}, "{}") for judgement in judged]
+        )
         _print_ways(tier, ways)
         for item in escalated:
             output.text(f"\nask for a decision: {item['to']}, because {item['why']}")
@@ -383,8 +395,8 @@ def _print_ways(tier: contexts.Tier | None, ways: dict[str, list[contexts.Strate
         enough = "which is enough" if tier.is_enough else "less than the goal of 12 %: shorten it in other ways, too"
         output.text(f"\n{tier.name} summary (at most {tier.most} tokens): {tier.why}")
         output.text(f"  makes the shared slice {tier.reduction:.0%} smaller, {enough}")
-    for name, found in ways.items():
-        useful = [way for way in found if way.saves]
+    for name, strategies in ways.items():
+        useful = [way for way in strategies if way.saves]
         if useful:
             output.text(f"\nWays to make {name} smaller, with the tokens that each saves")
             output.columns([(f"  {way.number}", f"-{way.saves:,}", way.name, _lines(way.lines)) for way in useful])

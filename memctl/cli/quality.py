@@ -76,17 +76,17 @@ def quality_command(
     if not parsed.blocks:
         raise MemctlError(f"{source} is empty: there is nothing to judge", "give a pack, a prompt or messages")
     task = task or measures.stated_task(parsed)
-    found = measures.measure(parsed, around.known, around.now, around.counter.tokens, task)
+    measured = measures.measure(parsed, around.known, around.now, around.counter.tokens, task)
     done = _performance(transcript) if transcript else None
-    metrics, signals, changes = quality.metrics(found), quality.signals(found, done), quality.advice(found)
+    metrics, signals, changes = quality.metrics(measured), quality.signals(measured, done), quality.advice(measured)
     if as_json:
-        data = _data(found, metrics, signals, changes, around.counter.family.name)
+        data = _data(measured, metrics, signals, changes, around.counter.family.name)
         data["performance"] = msgspec.to_builtins(done)
         output.json("quality", data, around.faults, around.memory)
     elif with_blocks:
-        _print_blocks(found)
+        _print_blocks(measured)
     else:
-        _print(found, metrics, signals, changes if everything else changes[:_SHOWN], len(changes))
+        _print(measured, metrics, signals, changes if everything else changes[:_SHOWN], len(changes))
         if done is not None:
             print_performance(done)
     is_missed = strict and any(metric.is_met is False for metric in metrics)
@@ -96,8 +96,8 @@ def quality_command(
 def _performance(transcript: str) -> Performance:
     from memctl.window import performance, reading
 
-    with lines(transcript) as found:
-        window = reading.load(found, transcript).transcript
+    with lines(transcript) as stream:
+        window = reading.load(stream, transcript).transcript
     if window is None:
         raise MemctlError(
             f"{transcript} is not a transcript of Claude Code",
@@ -107,7 +107,7 @@ def _performance(transcript: str) -> Performance:
     return performance.measure(window)
 
 
-def print_performance(found: Performance) -> None:
+def print_performance(performance: Performance) -> None:
     """Print how a model performed as its context grew: seconds for a request, and the share of tool calls that failed.
 
     Then it prints what can't be measured from a transcript.
@@ -119,7 +119,7 @@ def print_performance(found: Performance) -> None:
             "-" if part.seconds is None else f"{part.seconds:.1f} s",
             "-" if part.error_rate is None else f"{part.error_rate:.1%} of {part.results} calls failed",
         )
-        for part in found.parts
+        for part in performance.parts
     ]
     output.text(
         "\nHow the model performed as the context grew"
@@ -127,16 +127,16 @@ def print_performance(found: Performance) -> None:
         else "\nThe transcript has too few requests to show how the model performed"
     )
     output.columns(rows)
-    output.text(f"  not measured: {', '.join(found.not_measured)}; only a language model can judge them")
+    output.text(f"  not measured: {', '.join(performance.not_measured)}; only a language model can judge them")
 
 
 def _print(
-    found: Measures, metrics: list[QualityMetric], signals: list[Signal], changes: list[Advice], number: int
+    measured: Measures, metrics: list[QualityMetric], signals: list[Signal], changes: list[Advice], number: int
 ) -> None:
-    parsed = found.parsed
+    parsed = measured.parsed
     output.text(f"{parsed.format}: {parsed.tokens:,} tokens in {len(parsed.content):,} blocks")
-    if found.task:
-        output.text(f"task: {' '.join(found.task.split())[:100]}")
+    if measured.task:
+        output.text(f"task: {' '.join(measured.task.split())[:100]}")
     output.text()
     rows = [(_STATES[metric.is_met], metric.name, _value(metric), metric.wanted, metric.how) for metric in metrics]
     output.columns([("", "metric", "value", "target", "measured as"), *rows])
@@ -148,7 +148,7 @@ def _print(
         output.text("\nWhat to change")
         output.columns([_change(item) for item in changes])
         if number > len(changes):
-            output.text(f"  and {number - len(changes):,} more changes: --all lists them")
+            output.text(f"  and {quantity(number - len(changes), 'more change')}: --all lists all")
 
 
 def _value(metric: QualityMetric) -> str:
@@ -162,9 +162,9 @@ def _change(item: Advice) -> tuple[str, ...]:
     return (f"  {item.line}-{item.end}", saves, item.action, f"{item.title[:60]}: {item.why}")
 
 
-def _print_blocks(found: Measures) -> None:
+def _print_blocks(measured: Measures) -> None:
     rows = []
-    for item in found.blocks:
+    for item in measured.blocks:
         block = item.block
         bears = {None: "-", True: "yes", False: "no"}[item.is_relevant]
         marks = (str(item.weight), bears, f"{item.overlap.share:.0%}", f"{item.stale.share:.0%}")
@@ -173,13 +173,13 @@ def _print_blocks(found: Measures) -> None:
 
 
 def _data(
-    found: Measures, metrics: list[QualityMetric], signals: list[Signal], changes: list[Advice], model: str
+    measured: Measures, metrics: list[QualityMetric], signals: list[Signal], changes: list[Advice], model: str
 ) -> dict[str, Any]:
     return {
-        "format": found.parsed.format,
-        "tokens": found.parsed.tokens,
+        "format": measured.parsed.format,
+        "tokens": measured.parsed.tokens,
         "model": model,
-        "task": found.task or None,
+        "task": measured.task or None,
         "metrics": [msgspec.structs.asdict(metric) for metric in metrics],
         "triggers": [msgspec.structs.asdict(signal) for signal in signals],
         "changes": [msgspec.structs.asdict(change) for change in changes],
@@ -195,6 +195,6 @@ def _data(
                 "repeated": round(item.overlap.share, 4),
                 "stale": round(item.stale.share, 4),
             }
-            for item in found.blocks
+            for item in measured.blocks
         ],
     }

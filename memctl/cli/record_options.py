@@ -46,11 +46,11 @@ def _from_top(folder: Path, path: str) -> str:
     from memctl.pages.repository_paths import possible_paths
 
     top = find_top(folder)
-    found = possible_paths(top, folder, file)
-    if not found or found[0] == os.path.normpath(file) or not os.path.lexists(top / found[0]):
+    paths = possible_paths(top, folder, file)
+    if not paths or paths[0] == os.path.normpath(file) or not os.path.lexists(top / paths[0]):
         return path
     slash = "/" if file.endswith("/") else ""
-    return f"{found[0]}{slash}{colon}{line}"
+    return f"{paths[0]}{slash}{colon}{line}"
 
 
 def own(kind: Kind) -> list[click.Option]:
@@ -118,16 +118,16 @@ def of_any_type() -> list[click.Option]:
     """
     made = [kind for kind in KINDS.values() if kind.help]
     statuses = list(dict.fromkeys(status for kind in made for status in kind.statuses))
-    found: dict[str, click.Option] = {}
+    options: dict[str, click.Option] = {}
     types: dict[str, list[str]] = {}
     for kind in made:
         for option in own(kind):
-            found.setdefault(option.opts[0], option)
+            options.setdefault(option.opts[0], option)
             types.setdefault(option.opts[0], []).append(kind.name)
-    for flag, option in found.items():
+    for flag, option in options.items():
         option.help = f"{option.help} ({', '.join(types[flag])})"
     title = click.Option(["--title"], callback=real_text, help="The title of the record.")
-    return [title, *common(statuses), *found.values()]
+    return [title, *common(statuses), *options.values()]
 
 
 def edits(kind: Kind, given: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:

@@ -78,10 +78,10 @@ def redact_command(
             USAGE,
         )
     memory = memory_access.memory(ctx)
-    given = [read(source).strip("\n")] if source else []
+    texts = [read(source).strip("\n")] if source else []
     options = WriteOptions(reason=reason, dry_run=dry_run, no_commit=no_commit)
     backups = [host_files.state_home(os.environ)]
-    made = redact.redact(memory, names, given, options, start=ctx.obj.folder, folders=backups)
+    made = redact.redact(memory, names, texts, options, start=ctx.obj.folder, folders=backups)
     left = history_search.find(memory.repository, _forms(made), memory.prefix) if made.secrets else Matches()
     transcripts = _transcripts(memory, _forms(made)) if made.secrets else []
     if as_json:
@@ -104,16 +104,16 @@ def _transcripts(memory: Memory, wanted: list[str]) -> list[str]:
         if (state := session_state.read(SessionDir(root, path.name))) is not None
         for file in state.offsets
     }
-    left, found = _MOST, []
+    left, matching = _MOST, []
     for file in sorted(files):
         for block in _blocks(Path(file), max(map(len, wanted)) * 4):
             left -= len(block)
             if any(text.encode() in block for text in wanted):
-                found.append(file)
+                matching.append(file)
                 break
             if left < 0:
-                return found
-    return found
+                return matching
+    return matching
 
 
 def _blocks(file: Path, overlap: int) -> Iterator[bytes]:

@@ -36,10 +36,10 @@ from memctl.write.renumber import Renumbering, StagedMerge
 def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     """Renumber one of two records or pages with the same id, and update references.
 
-    Two clones can give the same id to two records. The record that was made first keeps the id (by memory_id; of pages,
-    the one that was committed first). The other record gets a new id, the same in every clone, and keeps the old one as
-    an alias. A reference to the old id is changed to the new one if its writer can't have known the record that keeps
-    the id; unclear references are listed and left as they are.
+    Two clones can give the same id to two records. The record that was made first, as the memory_ids say, keeps the id;
+    of two pages, the one that was committed first. The other record gets a new id, the same in every clone, and keeps
+    the old one as an alias. A reference to the old id is changed to the new one if its writer can't have known the
+    record that keeps the id; unclear references are listed and left as they are.
 
     During a merge by Git, the files written are staged, so that `git commit` concludes the merge with them; if one of
     them has unstaged changes, nothing is staged.
@@ -55,10 +55,14 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         return
     if within or memory.repository.under_way():
         result = msgspec.structs.replace(result, pending="", hint="")  # `_to_conclude` gives better hints
-    write_command.outcome(memory, result, flags, (f"{one.name} -> {one.now}  {one.title}" for one in made.renamed))
-    for one in made.unclear:
-        place = f"{output.name(memory.tracked(one.path))}:{one.line}"
-        output.note(f"unclear reference in {place}: {one.name} is not changed, and now means {one.taken_for!r}")
+    write_command.outcome(
+        memory, result, flags, (f"{holder.name} -> {holder.now}  {holder.title}" for holder in made.renamed)
+    )
+    for reference in made.unclear:
+        place = f"{output.name(memory.tracked(reference.path))}:{reference.line}"
+        output.note(
+            f"unclear reference in {place}: {reference.name} is not changed, and now means {reference.taken_for!r}"
+        )
     for path, lost in made.lost:
         output.note(
             f"note: {output.name(memory.tracked(path))}: in the field {lost.key}, {lost.lost!r} was replaced"
@@ -95,7 +99,7 @@ def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) ->
             yield f"hint: {stage}, then continue the {operation[2:]}"
     elif within.why:
         yield f"nothing was staged: {within.why}"
-        yield f"hint: to include it in the merge, {stage}, then `git commit --no-edit`"
+        yield f"hint: to include the renumbered files in the merge, {stage}, then `git commit --no-edit`"
     else:
         yield f"staged for the merge: {quantity(len(within.staged), 'renumbered file')} of {memory.prefix}"
         if within.warning:
@@ -123,13 +127,19 @@ def _within_data(memory: Memory, within: StagedMerge | None) -> dict[str, Any]:
 
 
 def _data(memory: Memory, made: Renumbering) -> dict[str, Any]:
-    renamed = [{"from": one.name, "to": one.now, "title": one.title} for one in made.renamed]
+    renamed = [{"from": holder.name, "to": holder.now, "title": holder.title} for holder in made.renamed]
     unclear = [
-        {"path": memory.tracked(one.path), "line": one.line, "name": one.name, "taken_for": one.taken_for}
-        for one in made.unclear
+        {
+            "path": memory.tracked(reference.path),
+            "line": reference.line,
+            "name": reference.name,
+            "taken_for": reference.taken_for,
+        }
+        for reference in made.unclear
     ]
     returned = [{"path": memory.tracked(path), "id": identifier} for path, identifier in made.returned]
     lost = [
-        {"path": memory.tracked(path), "field": one.key, "lost": one.lost, "kept": one.kept} for path, one in made.lost
+        {"path": memory.tracked(path), "field": loss.key, "lost": loss.lost, "kept": loss.kept}
+        for path, loss in made.lost
     ]
     return {"renamed": renamed, "unclear": unclear, "returned": returned, "lost": lost}

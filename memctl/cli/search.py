@@ -32,7 +32,6 @@ _RECORD = lazy_regex(rf"(?i)(?:{'|'.join(BY_PREFIX)})(?:-[\d-]*)?|[0-9a-f]{{8}}-
 _WORD = lazy_regex(r"\w+")
 _SIGNED = lazy_regex(r"(?<!\S)(?:-+\w|\w(?:\+\+|#))(?!\S)")  # a word of one letter that means another without its signs
 _INDENT = " " * 6
-_MORE = "more results: --limit 0 shows all"
 _COUNTED = 1_000  # matches to count for a person: 2,000 take 3 ms, and 40,000 as long as the rest of the search
 # Choices of --sort beside relevance -> the name in ORDERS.
 _SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
@@ -60,7 +59,9 @@ _Found = TypeVar("_Found", bound="Result | Related")
 )
 @click.argument("query", nargs=-1)
 @click.option(
-    "--related", metavar="ID|PATH", help="Find the records that are related to this record or file, in place of words."
+    "--related",
+    metavar="ID|PATH",
+    help="Search not for words, but for records that are related to this record or file.",
 )
 @partial(filtering, more_types=(_ANY_RECORD, *PLACES, FILE))
 @click.option(
@@ -69,7 +70,7 @@ _Found = TypeVar("_Found", bound="Result | Related")
     type=click.Choice(["relevance", *_SORTS]),
     default="relevance",
     show_default=True,
-    help="What to sort the results by, highest first; by all but relevance, records come first.",
+    help="What to sort the results by, highest first; unless that is relevance, pages and sessions come last.",
 )
 @limit_option(10)
 @click.option("--explain", is_flag=True, help="Show how much each part contributes to the score of a result.")
@@ -180,7 +181,12 @@ def _search(
         )
         below = [_below(excerpts.get(result.number), bodies.get(result.number, "")) for result in shown]
         output.columns(rows, ({}, *output.RECORD_STYLES[:-1], _title_style(query)), below)
-    output.rest(total, len(shown), "nothing matches", _MORE if is_all else f"or {_MORE}")
+    more = _more(total - len(shown))
+    output.rest(total, len(shown), "nothing matches", more if is_all else f"or {more}")
+
+
+def _more(number: int) -> str:
+    return f"more {'result' if number == 1 else 'results'}: --limit 0 shows all"
 
 
 def _note_words(query: str) -> None:
@@ -202,14 +208,14 @@ def _note_words(query: str) -> None:
         )
 
 
-def _in_order(found: list[_Found], order: str) -> list[_Found]:
+def _in_order(results: list[_Found], order: str) -> list[_Found]:
     """Return results in the order of a field, as `list` sorts; those that are not records come last."""
     if order == "relevance":
-        return found
+        return results
     key, large_first = ORDERS[_SORTS[order]]
-    records = [(result.record, result) for result in found if result.record is not None]
+    records = [(result.record, result) for result in results if result.record is not None]
     records.sort(key=lambda pair: key(pair[0]), reverse=large_first)
-    return [*(result for _, result in records), *(result for result in found if result.record is None)]
+    return [*(result for _, result in records), *(result for result in results if result.record is None)]
 
 
 def _row(result: Result) -> tuple[str, ...]:
@@ -237,12 +243,12 @@ def _data(memory: Memory, result: Result, excerpt: Excerpt | None) -> dict[str, 
     """Return a result for JSON."""
     known = {"kind": result.kind, "id": result.id, "title": result.title, "open": result.opener}
     parts = {name: round(getattr(result, name), 6) for name in ("score", *_PARTS)}
-    found = {**known, **parts, "path": memory.tracked(result.path) if result.path else result.id, "excerpt": excerpt}
+    values = {**known, **parts, "path": memory.tracked(result.path) if result.path else result.id, "excerpt": excerpt}
     if result.kind == FILE:
-        return {"type": FILE, **found}
+        return {"type": FILE, **values}
     if result.record is None:
-        return {"type": result.kind, **found, "marker": result.id}
-    return {"type": _ANY_RECORD, **found, "record": output.record_data(memory, result.record)}
+        return {"type": result.kind, **values, "marker": result.id}
+    return {"type": _ANY_RECORD, **values, "record": output.record_data(memory, result.record)}
 
 
 def _relate(
@@ -274,11 +280,11 @@ def _relate(
     else:
         sections = [page.id for page in freshness.sections_of_files(snapshot, [name])[name]]
         subject = related.of_files(snapshot, [name], sections)
-    found = related.related(snapshot, subject, filters)
-    shown = _in_order(found, order)[: limit or None]
+    matching = related.related(snapshot, subject, filters)
+    shown = _in_order(matching, order)[: limit or None]
     if as_json:
-        results = [_related_data(memory, one) for one in shown]
-        output.json("related", {"to": name, "total": len(found), "results": results}, snapshot.faults, memory)
+        results = [_related_data(memory, result) for result in shown]
+        output.json("related", {"to": name, "total": len(matching), "results": results}, snapshot.faults, memory)
         return
     if explain and shown:
         _explain_related(shown)
@@ -286,17 +292,17 @@ def _relate(
         below = [_INDENT + output.plain(", ".join(result.because)) if result.because else "" for result in shown]
         rows = [(f"{result.score:.2f}", *output.record_row(result.record)) for result in shown]
         output.columns(rows, ({}, *output.RECORD_STYLES), below)
-    output.rest(len(found), len(shown), f"nothing is related to {name}", _MORE)
+    output.rest(len(matching), len(shown), f"nothing is related to {name}", _more(len(matching) - len(shown)))
 
 
-def _related_data(memory: Memory, one: Related) -> dict[str, Any]:
-    parts = {name: value for name, value in msgspec.structs.asdict(one).items() if name != "record"}
+def _related_data(memory: Memory, result: Related) -> dict[str, Any]:
+    parts = {name: value for name, value in msgspec.structs.asdict(result).items() if name != "record"}
     rounded = {name: round(value, 6) if isinstance(value, float) else value for name, value in parts.items()}
-    return {**rounded, "record": output.record_data(memory, one.record)}
+    return {**rounded, "record": output.record_data(memory, result.record)}
 
 
-def _explain(results: Sequence[Result], given: SearchWeights) -> None:
-    most = ranking.limits(given)
+def _explain(results: Sequence[Result], weights: SearchWeights) -> None:
+    most = ranking.limits(weights)
     text = most["text"]
     header = ("score", *_PARTS, "result")
     rows = [(result.score, *(getattr(result, name) for name in _PARTS)) for result in results]
@@ -308,8 +314,8 @@ def _explain_related(results: Sequence[Related]) -> None:
     from memctl.search.related import CODE, LINKS, SECTION, TAGS, TEXT
 
     header = ("score", "links", "code", "text", "tags", "section", "record")
-    rows = [(one.score, one.links, one.code, one.text, one.tags, one.section) for one in results]
-    names = [f"{one.record.id} {one.record.title}  [{', '.join(one.because)}]" for one in results]
+    rows = [(result.score, result.links, result.code, result.text, result.tags, result.section) for result in results]
+    names = [f"{result.record.id} {result.record.title}  [{', '.join(result.because)}]" for result in results]
     _table(header, (LINKS, CODE, TEXT, TAGS, SECTION), rows, names)
 
 
@@ -323,12 +329,12 @@ def _table(
 
 def _title_style(query: str) -> Callable[[str], str]:
     """Return a style for titles that prints the query's words, in any of their forms, in bold."""
-    asked = [word.casefold() for word in _WORD.findall(query)]
+    wanted = [word.casefold() for word in _WORD.findall(query)]
 
     def style(title: str) -> str:
         def emphasized(match: re.Match[str]) -> str:
             word = match[0].casefold()
-            is_asked = any(word.startswith(one) or (len(word) > 3 and one.startswith(word)) for one in asked)
+            is_asked = any(word.startswith(part) or (len(word) > 3 and part.startswith(word)) for part in wanted)
             return click.style(match[0], bold=True) if is_asked else match[0]
 
         return _WORD.sub(emphasized, title)

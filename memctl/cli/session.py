@@ -41,11 +41,11 @@ def session_command() -> None:
 
 
 def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[str, Running | None]:
-    """Return the name of the session to summarize, and the record of its start, None if its start was not recorded.
+    """Return the name of the session to summarize, and what was noted at its start, None if nothing was noted.
 
-    `given` is the name in the command's options. If it is "", the name is taken from MEMCTL_SESSION, if the start of a
-    session of this name was recorded. Otherwise it is the id in the transcript, or the name of the transcript's file,
-    `source`.
+    The name is `given`, the name in the command's options. If that is "", it is the name in MEMCTL_SESSION, provided
+    that the start of this session was noted. Otherwise it is the id in the transcript `session`, or else the name of
+    the transcript's file `source`.
     """
     named = given or memory.session
     known = active.find(memory, named) if named else None
@@ -73,7 +73,7 @@ _WHERE = (
     "summarize",
     (
         "memctl session summarize --transcript session.jsonl",
-        "Write the page of a session, or merge the summary into the page that it has.",
+        "Write the page of a session; if the session has a page already, merge the summary into it.",
     ),
     (
         "memctl session summarize -t main.jsonl -t agent-1.jsonl --review",
@@ -122,7 +122,7 @@ def summarize_command(
     if summary.is_empty:
         names = " and ".join(map(text_input.name_of, sources))
         hint = "give a transcript of an agent's program, messages as JSON, or text with `User:` before each prompt"
-        raise MemctlError(f"{names} has nothing of a session that memctl can read", hint)
+        raise MemctlError(f"memctl can read nothing of a session in {names}", hint)
     if review:
         proposed = proposals.propose(summary, memory_access.snapshot(memory, None))
         _print_proposals(proposed, as_json=flags["as_json"])
@@ -151,10 +151,10 @@ def _write(
     accepted = _select_proposals(proposed, accept)
     from_transcript = grades.of_transcript(memory, summary, session)
     _, known = session_pages.existing_page(memory, summary.id)
-    asked = grades.facts(memory, known, from_transcript, summary.ended).probes if known else from_transcript
+    all_probes = grades.facts(memory, known, from_transcript, summary.ended).probes if known else from_transcript
 
     def plan(counter: sequence.Sequence) -> Change:
-        made = session_pages.plan(memory, counter, summary, accepted, asked)
+        made = session_pages.plan(memory, counter, summary, accepted, all_probes)
         if ends and not flags["dry_run"]:
             session_pages.mark_ending(memory, ends)  # not before, since a refused summary does not end the session
         return made
@@ -163,15 +163,18 @@ def _write(
     result = transaction.carry_out(memory, plan, msgspec.structs.replace(terms, redact=not terms.allow_secret))
     if ends and not flags["dry_run"]:
         active.forget(memory, ends.id)
-    left = sum(not one.record for one in proposed) - len(accepted)
+    left = sum(not proposal.record for proposal in proposed) - len(accepted)
     _report(memory, result, summary, left, flags)
     if flags["dry_run"]:
         return OK
     probes.keep_probes(memory, summary.id, from_transcript)
     _, page = session_pages.existing_page(memory, summary.id)
-    below = missing_facts.below_target(page, asked) if page else []
-    for one in below:
-        output.note(f"the summary scores {one.score} of 5 in {one.name}, below the target of {one.target}: {one.how}")
+    below = missing_facts.below_target(page, all_probes) if page else []
+    for dimension in below:
+        output.note(
+            f"the summary scores {dimension.score} of 5 in {dimension.name}, below the target of {dimension.target}:"
+            f" {dimension.how}"
+        )
     return REFUSED if below else OK
 
 
@@ -188,10 +191,10 @@ def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
     memory = memory_access.memory(ctx)
     pages, faults = session_pages.pages(memory_access.snapshot(memory, at))
     if as_json:
-        data = [{**made.values, "path": memory.tracked(path_of(made.id))} for made in pages]
+        data = [{**page.values, "path": memory.tracked(path_of(page.id))} for page in pages]
         output.json_list("sessions", data, faults, memory)
     else:
-        output.columns([_line(made) for made in pages], ({"fg": "yellow"}, {}, {}, {}))
+        output.columns([_line(page) for page in pages], ({"fg": "yellow"}, {}, {}, {}))
         if not pages:
             output.note("no session has been summarized yet")
     output.faults(memory, faults)
@@ -212,15 +215,15 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
     memory = memory_access.memory(ctx)
     snapshot = memory_access.snapshot(memory, at)
     path, text = session_pages.find(snapshot, given)
-    found, faults = session_pages.read(snapshot, path, text)
+    page, faults = session_pages.read(snapshot, path, text)
     if not as_json:
         output.text(text, newline=False)
-    elif found is None:  # the page can't be read
+    elif page is None:  # the page can't be read
         raise MemctlError(
             f"{memory.prefix}/{faults[0]}", "`memctl session show` without --json prints the page as it is"
         )
     else:
-        output.json("session", {**msgspec.to_builtins(found), "path": memory.tracked(path)}, faults, memory)
+        output.json("session", {**msgspec.to_builtins(page), "path": memory.tracked(path)}, faults, memory)
     output.faults(memory, faults)
     ctx.exit(REFUSED if faults else OK)
 
@@ -270,8 +273,8 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
     memory = memory_access.memory(ctx)
     from memctl.hooks import session_state
 
-    running = {one.id: one for one in (*active.all_running(memory), *session_state.all_running(memory))}
-    summaries = [collect.gather(memory, _NOTHING, one.id, one) for one in running.values()]
+    running = {session.id: session for session in (*active.all_running(memory), *session_state.all_running(memory))}
+    summaries = [collect.gather(memory, _NOTHING, session.id, session) for session in running.values()]
     _under_way(summaries, as_json=as_json)
 
 
@@ -360,7 +363,7 @@ def _to_end(memory: Memory, given: str) -> Running:
     if not given and not memory.session and len(under_way) == 1:
         return under_way[0]
     if not given and not memory.session and under_way:
-        names = ", ".join(one.id for one in under_way)
+        names = ", ".join(session.id for session in under_way)
         raise MemctlError(
             f"several sessions are under way: {names}",
             "name one of them: `memctl session end NAME`, or set MEMCTL_SESSION",
@@ -389,22 +392,22 @@ _LATEST = 5  # files to name of a session under way
 def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
     """Print the proposed records with their numbers for --accept; uncertain ones follow as a group."""
     if as_json:
-        data = [{"number": n, **msgspec.structs.asdict(one)} for n, one in enumerate(proposed, start=1)]
+        data = [{"number": n, **msgspec.structs.asdict(proposal)} for n, proposal in enumerate(proposed, start=1)]
         output.json_list("proposals", data)
         return
-    for number, one in enumerate(proposed, start=1):
-        if not one.is_sure and (number == 1 or proposed[number - 2].is_sure):
+    for number, proposal in enumerate(proposed, start=1):
+        if not proposal.is_sure and (number == 1 or proposed[number - 2].is_sure):
             output.text("perhaps:")
-        how = "" if one.explicit or not one.is_sure else "  (said without a label such as Decision:)"
-        how = f"  (already recorded: {one.record})" if one.record else how
-        output.text(f"{number:>3}  {one.kind:<8}  {one.title}{how}")
-        if one.record:
+        how = "" if proposal.explicit or not proposal.is_sure else "  (said without a label such as Decision:)"
+        how = f"  (already recorded: {proposal.record})" if proposal.record else how
+        output.text(f"{number:>3}  {proposal.kind:<8}  {proposal.title}{how}")
+        if proposal.record:
             continue
-        for name, value in one.content.items():
+        for name, value in proposal.content.items():
             text = value if isinstance(value, str) else "; ".join(value)
-            if " ".join(text.split()) != one.title and name != "context":
+            if " ".join(text.split()) != proposal.title and name != "context":
                 output.text(f"       {name}: {' '.join(text.split())}")
-    if all(one.record for one in proposed):
+    if all(proposal.record for proposal in proposed):
         output.note("no records are proposed" + ("; all proposals are recorded already" if proposed else ""))
 
 
@@ -414,7 +417,7 @@ def _select_proposals(proposed: Sequence[Proposal], accept: str) -> list[Proposa
     Raises MemctlError for a number without a proposal.
     """
     if accept in ("all", "sure"):
-        return [one for one in proposed if not one.record and (one.is_sure or accept == "all")]
+        return [proposal for proposal in proposed if not proposal.record and (proposal.is_sure or accept == "all")]
     numbers = [word.strip() for word in accept.split(",") if word.strip()]
     for number in numbers:
         if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= len(proposed):
@@ -425,10 +428,10 @@ def _select_proposals(proposed: Sequence[Proposal], accept: str) -> list[Proposa
             )
             raise MemctlError(f"--accept: there is no proposal {number!r}", hint, USAGE)
     named = {int(number): proposed[int(number) - 1] for number in numbers}
-    for place, one in named.items():
-        if one.record:
-            output.note(f"proposal {place} is already recorded: {one.record} ({one.title})")
-    return [one for one in named.values() if not one.record]
+    for place, proposal in named.items():
+        if proposal.record:
+            output.note(f"proposal {place} is already recorded: {proposal.record} ({proposal.title})")
+    return [proposal for proposal in named.values() if not proposal.record]
 
 
 def _report(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
@@ -454,7 +457,7 @@ def _report(memory: Memory, result: Outcome, summary: SessionSummary, left: int,
 
 def _figures(summary: SessionSummary) -> str:
     changed = summary.trail.having(CREATED, MODIFIED, DELETED)
-    open_errors = [one for one in summary.errors if one.is_open]
+    open_errors = [error for error in summary.errors if error.is_open]
     figures = summary.metrics
     outside = summary.trail.having(CREATED, MODIFIED, DELETED, READ, inside=False)
     words = [
@@ -486,10 +489,10 @@ def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
     if as_json:
         output.json_list("sessions-under-way", map(_summary_data, summaries), name="sessions")
         return
-    for one in summaries:
-        changed = one.trail.having(CREATED, MODIFIED, DELETED)
-        line = f"{one.id}  {one.agent}, since {one.started}, minutes: {one.metrics.duration_minutes:,}"
-        output.text(f"{line}, files changed: {len(changed):,}{f': {one.intent}' if one.intent else ''}")
+    for summary in summaries:
+        changed = summary.trail.having(CREATED, MODIFIED, DELETED)
+        line = f"{summary.id}  {summary.agent}, since {summary.started}, minutes: {summary.metrics.duration_minutes:,}"
+        output.text(f"{line}, files changed: {len(changed):,}{f': {summary.intent}' if summary.intent else ''}")
         for entry in changed[-_LATEST:]:
             output.text(f"  {entry.action:<8}  {output.name(entry.path)}")
     if not summaries:

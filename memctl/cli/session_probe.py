@@ -79,23 +79,25 @@ def probe_command(
     for part in parts:
         summary = collect.gather(memory, part, page.id, active.find(memory, page.id))
         from_transcript = probes.merge_probes(from_transcript, grades.of_transcript(memory, summary, part))
-    found = grades.facts(memory, page, from_transcript, session.ended if session else "")
-    made = grades.replies(found, page)
+    facts = grades.facts(memory, page, from_transcript, session.ended if session else "")
+    made = grades.replies(facts, page)
     if not no_llm:
         made, last = transcript_input.judge_replies(memory, made, session, text)
     else:
         last = None
-    measured = grades.dimensions(made, page, whole=found.is_whole)
+    measured = grades.dimensions(made, page, whole=facts.is_whole)
     measured = [*measured[:-1], last or measured[-1]]
     shares = grades.shares(made)
     if as_json:
-        output.json("probes", _data(page, found, made, shares, measured))
+        output.json("probes", _data(page, facts, made, shares, measured))
     else:
-        _print(page, found, made, shares, measured)
+        _print(page, facts, made, shares, measured)
     share = shares[-1].value or 0.0
-    below = [one for one in measured if one.is_met is False]
-    for one in below:
-        output.note(f"the summary scores {one.score} of 5 in {one.name}, below the target of {one.target}")
+    below = [dimension for dimension in measured if dimension.is_met is False]
+    for dimension in below:
+        output.note(
+            f"the summary scores {dimension.score} of 5 in {dimension.name}, below the target of {dimension.target}"
+        )
     is_missed = least is not None and share < least
     if is_missed:
         output.note(f"the summary answers {share:.1%} of the probes, less than {least:.1%}")
@@ -110,10 +112,10 @@ def _page(
     """Return the page to test with all its files, and its text; raises MemctlError if any of it can't be read."""
     own = transcript_input.own_name(session, sources[0]) if session is not None else ""
     path, text = session_pages.find(snapshot, given or _name(memory, snapshot, own, has_transcript=bool(sources)))
-    found, faults = session_pages.read(snapshot, path, text)
-    if found is None or faults:
+    page, faults = session_pages.read(snapshot, path, text)
+    if page is None or faults:
         raise MemctlError(f"{memory.prefix}/{faults[0]}", "correct this file, then run `memctl session probe` again")
-    return found, text
+    return page, text
 
 
 def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool) -> str:
@@ -139,38 +141,38 @@ def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool)
 
 def _data(
     page: SessionPage,
-    found: ProbeFacts,
+    facts: ProbeFacts,
     made: Sequence[Reply],
     shares: Sequence[AnsweredShare],
     measured: Sequence[Dimension],
 ) -> dict[str, Any]:
     return {
         "session": page.id,
-        "source": found.source,
-        "shares": [{**msgspec.structs.asdict(one), "share": one.value} for one in shares],
-        "dimensions": [msgspec.structs.asdict(one) for one in measured],
-        "probes": [msgspec.to_builtins(one) for one in made],
+        "source": facts.source,
+        "shares": [{**msgspec.structs.asdict(share), "share": share.value} for share in shares],
+        "dimensions": [msgspec.structs.asdict(dimension) for dimension in measured],
+        "probes": [msgspec.to_builtins(reply) for reply in made],
     }
 
 
 def _print(
     page: SessionPage,
-    found: ProbeFacts,
+    facts: ProbeFacts,
     made: Sequence[Reply],
     shares: Sequence[AnsweredShare],
     measured: Sequence[Dimension],
 ) -> None:
-    by = Counter(one.by for one in made)
+    by = Counter(reply.by for reply in made)
     judge = next((name for name in by if name != "exact"), "")
     judged = (
-        f"{by[judge]:,} answers judged by {judge}, {by['exact']:,} by exact facts"
+        f"{quantity(by[judge], 'answer')} judged by {judge}, {by['exact']:,} by exact facts"
         if judge
         else "answers judged by whether the summary has the exact facts"
     )
-    output.text(f"session {page.id}: {quantity(len(made), 'probe')}, made from {found.source}")
+    output.text(f"session {page.id}: {quantity(len(made), 'probe')}, made from {facts.source}")
     output.text(judged)
     output.text()
-    rows = [(one.kind, f"{one.answered:,} of {one.asked:,}", _percent(one.value)) for one in shares]
+    rows = [(share.kind, f"{share.answered:,} of {share.asked:,}", _percent(share.value)) for share in shares]
     output.columns([("probe", "answered", "share"), *rows])
     value = shares[-1].value or 0.0
     if value < _HEALTHY:
@@ -178,16 +180,22 @@ def _print(
         output.text(f"a healthy summary answers at least {_HEALTHY:.0%}{poor}")
     output.text()
     table = [
-        ("-" if one.score is None else f"{one.score:.1f}", one.name, f"{one.target:.1f}", one.how) for one in measured
+        (
+            "-" if dimension.score is None else f"{dimension.score:.1f}",
+            dimension.name,
+            f"{dimension.target:.1f}",
+            dimension.how,
+        )
+        for dimension in measured
     ]
     output.columns([("of 5", "dimension", "target", "measured as"), *table])
-    missing = [one.probe for one in made if not one.answered]
+    missing = [reply.probe for reply in made if not reply.answered]
     if missing:
         output.text("\nProbes that the summary does not answer")
         output.columns(
             [
-                (f"  {one.kind}", one.question, f"{one.fact} ({one.action})" if one.action else one.fact)
-                for one in missing
+                (f"  {probe.kind}", probe.question, f"{probe.fact} ({probe.action})" if probe.action else probe.fact)
+                for probe in missing
             ]
         )
 

@@ -47,9 +47,9 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
     of --no-commit, or for a merge or rebase under way, do not count.
     """
     memory = memory_access.memory(ctx)
-    asked = memory.asked = memory.ask(settings=True) if at is None else None  # used below, and to read the memory
+    process = memory.asked = memory.ask(settings=True) if at is None else None  # used below, and to read the memory
     snapshot = memory_access.snapshot(memory, at)
-    data = _data(memory, snapshot, at, asked)
+    data = _data(memory, snapshot, at, process)
     if as_json:
         output.json("status", data, snapshot.faults, memory)
     else:
@@ -58,24 +58,24 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
     ctx.exit(output.finish(memory, snapshot) or (REFUSED if is_late else OK))
 
 
-def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProcess | None) -> dict[str, Any]:
+def _data(memory: Memory, snapshot: Snapshot, at: str | None, process: StatusProcess | None) -> dict[str, Any]:
     data: dict[str, Any] = {
         "project": memory.config.project,
         "folder": str(memory.folder),
         "last_change": _last_change(memory, snapshot, at),
     }
     data |= status_figures.figures_of(memory, snapshot, is_now=at is None)
-    if asked is not None:
+    if process is not None:
         repository = memory.repository
         data["at_work"] = status_figures.at_work(memory)
         data["trusted"], data["hook_commits"] = memory.is_trusted, None
         faults = settings_check.faults(memory)
         with suppress(hook_commits.UnknownValue):
             data["hook_commits"] = hook_commits.mode(memory.repository) or None
-        data["fault_of_settings"] = "; ".join(f"{one.message}; {one.hint}" for one in faults) or None
+        data["fault_of_settings"] = "; ".join(f"{fault.message}; {fault.hint}" for fault in faults) or None
         data["pending"], covered = _pending(memory) if memory_access.has_pending(memory) else ([], set())
-        rest = [path for path in _differing(memory, asked) if path not in covered]
-        untracked = [path[len(memory.prefix) + 1 :] for path in asked.differing()]
+        rest = [path for path in _differing(memory, process) if path not in covered]
+        untracked = [path[len(memory.prefix) + 1 :] for path in process.differing()]
         rest += files.leftovers(memory.folder, untracked)
         data["uncommitted"] = [output.name(memory.tracked(path)) for path in rest]
         batch = batches.current(memory)
@@ -86,10 +86,10 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         data["interrupted"] = _interrupted(memory)
         data["handoffs"] = _handoffs(memory, snapshot) if HANDOFF.name in data["records"] else []
         data["commits_blocked_by"] = memory.repository.under_way() or None
-        found = locks.existing(repository.git_dir, repository.common_dir, repository.branch()[0])
-        data["locks"] = ["; ".join(locks.describe(lock)) for lock in found]
+        lock_files = locks.existing(repository.git_dir, repository.common_dir, repository.branch()[0])
+        data["locks"] = ["; ".join(locks.describe(lock)) for lock in lock_files]
         data["index_lock"] = next((line for line in data["locks"] if "has locked the index" in line), None)
-        data["upstream"] = _upstream(memory, snapshot, asked)
+        data["upstream"] = _upstream(memory, snapshot, process)
     return data
 
 
@@ -100,7 +100,7 @@ def _pending(memory: Memory) -> tuple[list[dict[str, Any]], set[str]]:
 
     waiting = pending_state.open_entries(memory)
     overdue = pending_state.overdue(memory, waiting)
-    found = [
+    entries = [
         {
             "stage": e.stage,
             "op": e.change.op,
@@ -113,15 +113,15 @@ def _pending(memory: Memory) -> tuple[list[dict[str, Any]], set[str]]:
         }
         for e in waiting
     ]
-    return found, {path for entry in waiting for path in entry.change.paths}
+    return entries, {path for entry in waiting for path in entry.change.paths}
 
 
-def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
+def _differing(memory: Memory, process: StatusProcess) -> list[str]:
     """Return the files below `.memory/` that differ from HEAD and from the open batch, as seen from there."""
     start = len(memory.prefix) + 1
-    found = [path[start:] for path in asked.differing(ignored=False) if not files.is_temporary(path[start:])]
+    paths = [path[start:] for path in process.differing(ignored=False) if not files.is_temporary(path[start:])]
     batch = batches.current(memory)
-    return list(batches.differing_from_tip(memory, batch, dict.fromkeys(found, ""))) if batch else found
+    return list(batches.differing_from_tip(memory, batch, dict.fromkeys(paths, ""))) if batch else paths
 
 
 def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str]]:
@@ -130,7 +130,9 @@ def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str]]:
     from memctl.record import handoff  # most memories have none
 
     waiting = handoff.waiting(snapshot, memory.actor)
-    return [{"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title} for one in waiting]
+    return [
+        {"id": entry.record.id, "from": entry.parties.from_agent_id, "title": entry.record.title} for entry in waiting
+    ]
 
 
 def _interrupted(memory: Memory) -> list[str]:
@@ -150,8 +152,8 @@ def _last_change(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str
     """Return the last commit of the memory; the answer of Git is cached, since it may search far back."""
     commit = memory.repository.resolve(at) if at else batches.head(memory)
     key = f"last change: {commit}".encode()
-    if (kept := snapshot.catalogue.recall(key)) is not None:
-        return msgspec.json.decode(kept, type=dict[str, Any] | None)
+    if (cached := snapshot.catalogue.recall(key)) is not None:
+        return msgspec.json.decode(cached, type=dict[str, Any] | None)
     changes = batches.commits(memory, [memory.prefix], commit if at else "HEAD", limit=1)
     data = _change_data(changes[0]) if changes else None
     if commit:
@@ -170,26 +172,26 @@ def _change_data(commit: Commit) -> dict[str, Any]:
     }
 
 
-def _upstream(memory: Memory, snapshot: Snapshot, asked: StatusProcess) -> dict[str, Any] | None:
+def _upstream(memory: Memory, snapshot: Snapshot, process: StatusProcess) -> dict[str, Any] | None:
     """Return the branch that HEAD follows, as last fetched, and how far away it is.
 
     Git counts the commits only if the two differ, and only once for each pair of commits.
     """
-    name, is_level = asked.upstream()
+    name, is_level = process.upstream()
     if not name or is_level:
         return {"name": name, "ahead": 0, "behind": 0} if name else None
     there = memory.repository.tip(f"refs/remotes/{name}")  # "" for a branch of this clone
-    key = f"distance: {asked.commit()} {there}".encode()
-    if there and (kept := snapshot.catalogue.recall(key)) is not None:
-        ahead, behind = msgspec.json.decode(kept, type=tuple[int, int])
+    key = f"distance: {process.commit()} {there}".encode()
+    if there and (cached := snapshot.catalogue.recall(key)) is not None:
+        ahead, behind = msgspec.json.decode(cached, type=tuple[int, int])
         return {"name": name, "ahead": ahead, "behind": behind}
     from memctl.git import history
 
-    if (found := history.distance(memory.repository)) is None:
+    if (distance := history.distance(memory.repository)) is None:
         return None
     if there:
-        snapshot.catalogue.keep(key, msgspec.json.encode(found[1:]))
-    return dict(zip(("name", "ahead", "behind"), found, strict=True))
+        snapshot.catalogue.keep(key, msgspec.json.encode(distance[1:]))
+    return dict(zip(("name", "ahead", "behind"), distance, strict=True))
 
 
 def _print(data: dict[str, Any], bars: Bars) -> None:
@@ -214,8 +216,8 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
 
 def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
     """Yield a line for everything that needs attention."""
-    for identifier, found in data["duplicate_ids"].items():
-        yield f"{identifier} is the id of {len(found)} records ({', '.join(found)}): run `memctl renumber`"
+    for identifier, memory_ids in data["duplicate_ids"].items():
+        yield f"{identifier} is the id of {len(memory_ids)} records ({', '.join(memory_ids)}): run `memctl renumber`"
     if stale := data["stale_pages"]:
         yield _stale_line(stale)
     if (number := data["records_since_overview"]) >= MANY_RECORDS:
@@ -225,8 +227,8 @@ def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
         reason = " ".join((entry["why"] or "not committed").split())
         yield f"pending{late}: {entry['op']} {entry['title']} ({reason})"
     yield from (f"pending: {line}" for line in data.get("interrupted", ()))
-    for one in data.get("handoffs", ()):
-        yield f"handoff {one['id']} from {one['from']} waits for your answer: {one['title']}"
+    for handoff in data.get("handoffs", ()):
+        yield f"handoff {handoff['id']} from {handoff['from']} waits for your answer: {handoff['title']}"
     yield from (f"uncommitted: {path}" for path in data.get("uncommitted", ()))
     if why := data.get("batch_refused"):
         yield f"the batch could not be committed: {why}; `memctl commit` tries again"
@@ -241,6 +243,8 @@ def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
 
 def _stale_line(stale: Sequence[dict[str, Any]]) -> str:
     """Return a line with the stale pages, the files that made them stale, and the command that shows more."""
-    shown = [f"{one['id']} {some([path.rpartition('/')[2] for path in one['files']], 1)}" for one in stale[:_FEW_PAGES]]
+    shown = [
+        f"{page['id']} {some([path.rpartition('/')[2] for path in page['files']], 1)}" for page in stale[:_FEW_PAGES]
+    ]
     more = [f"and {len(stale) - _FEW_PAGES:,} more"] if len(stale) > _FEW_PAGES else []
     return f"stale pages: {len(stale):,} ({', '.join([*shown, *more])}); `memctl impact --all` says why"

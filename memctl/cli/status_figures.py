@@ -69,10 +69,10 @@ def figures_of(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str,
 
     `is_now` says whether the snapshot is that of the disk, and not of an earlier revision.
     """
-    found = _of_records(memory, snapshot)
-    size, budget = found.pop("size"), memory.config.rehydrate_budget
+    figures = _of_records(memory, snapshot)
+    size, budget = figures.pop("size"), memory.config.rehydrate_budget
     pages = (_cached_pages(memory, snapshot) if is_now else None) or _of_pages(memory, snapshot, is_now=is_now)
-    return pages | found | {"pack": {"tokens": min(round(size / _BYTES_PER_TOKEN), budget), "budget": budget}}
+    return pages | figures | {"pack": {"tokens": min(round(size / _BYTES_PER_TOKEN), budget), "budget": budget}}
 
 
 def _cached_pages(memory: Memory, snapshot: Snapshot) -> dict[str, Any] | None:
@@ -91,8 +91,8 @@ def _listed(memory: Memory, folders: list[str]) -> list[str]:
 def _mark(memory: Memory, paths: list[str], reviewed: list[str]) -> bytes:
     """Return a stamp of pages, reviewed files, Git's index and the ref with pages of sessions; b"" if there is none."""
     repository, folder, top = memory.repository, str(memory.folder), str(memory.repository.top)
-    found = [*(f"{folder}/{path}" for path in paths), *(f"{top}/{path}" for path in reviewed)]
-    stamp = marks([f"{repository.git_dir}/index", *found])
+    all_paths = [*(f"{folder}/{path}" for path in paths), *(f"{top}/{path}" for path in reviewed)]
+    stamp = marks([f"{repository.git_dir}/index", *all_paths])
     with suppress(MemctlError):  # a broken ref is remarked upon each time
         return stamp and stamp + sessions_ref.head(memory).encode()
     return b""
@@ -142,7 +142,7 @@ def at_work(memory: Memory) -> list[dict[str, str]]:
 
     with suppress(MemctlError):
         agents = ref_state.read(memory).state.active_agents
-        return [{"agent": name, "since": one.joined_at, "task": one.task} for name, one in sorted(agents.items())]
+        return [{"agent": name, "since": agent.joined_at, "task": agent.task} for name, agent in sorted(agents.items())]
     return []
 
 
@@ -154,9 +154,9 @@ def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
     from memctl.record import session_page
 
     ended = last_work.sessions(snapshot)[:1]
-    for one, page in zip(ended, last_work.pages(snapshot, ended), strict=False):
+    for session, page in zip(ended, last_work.pages(snapshot, ended), strict=False):
         intent = next(iter(page.lines.get(session_page.INTENT, ())), "")
-        return {"id": page.id, "ended": one.ended, "intent": intent}
+        return {"id": page.id, "ended": session.ended, "intent": intent}
     return None
 
 
@@ -169,8 +169,8 @@ def _of_records(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
     bytes, from which the tokens of a pack are estimated, since counting them is slow.
     """
     catalogue = snapshot.catalogue
-    if (kept := catalogue.recall(_FIGURES)) is not None:
-        figures: dict[str, Any] = msgspec.msgpack.decode(kept)
+    if (cached := catalogue.recall(_FIGURES)) is not None:
+        figures: dict[str, Any] = msgspec.msgpack.decode(cached)
         return figures
     from memctl.search.readiness import is_started, is_work, open_work
 
@@ -187,12 +187,12 @@ def _of_records(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
         closed = ("archived", *KINDS[memory_type].closed_statuses)
         if memory_type == "issue" and severity in severities and status not in closed:
             severities[severity] += number
-    twins = {name: [one.memory_id for one in catalogue.with_id(name)] for name in catalogue.shared_ids()}
+    twins = {name: [record.memory_id for record in catalogue.with_id(name)] for name in catalogue.shared_ids()}
     ready, blocked = len(work.ready), len(work.blocked)
     numbers = {"ready": ready, "blocked": blocked, "in_parts": len(work.all) - ready - blocked, "begun": begun}
-    found = {"records": counts, "duplicate_ids": twins, "open_issues": severities, "work": numbers, "size": size}
-    catalogue.keep(_FIGURES, msgspec.msgpack.encode(found))
-    return found
+    computed = {"records": counts, "duplicate_ids": twins, "open_issues": severities, "work": numbers, "size": size}
+    catalogue.keep(_FIGURES, msgspec.msgpack.encode(computed))
+    return computed
 
 
 def print_figures(data: dict[str, Any], bars: Bars) -> None:
@@ -205,7 +205,9 @@ def print_figures(data: dict[str, Any], bars: Bars) -> None:
 
 def _progress(data: dict[str, Any], bars: Bars) -> Iterator[str]:
     rows = [("", data["project"], data["completion"], 0)] if data["completion"] is not None else []
-    rows += [(one["id"], one["title"], one["completion"], one["open_issues"]) for one in data["sections"]]
+    rows += [
+        (section["id"], section["title"], section["completion"], section["open_issues"]) for section in data["sections"]
+    ]
     if not rows:
         return
     room = max(bars.width - bars.cells - 24, 8)
@@ -231,7 +233,7 @@ def _lines(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
         numbers = f"{work['ready']:,} ready, {work['blocked']:,} blocked, {parts}{work['begun']:,} in progress"
         yield "work", f"{numbers}: `memctl next`"
     if agents := data.get("at_work"):
-        named = [one["agent"] + (f" ({one['task']})" if one["task"] else "") for one in agents[:_AGENTS]]
+        named = [agent["agent"] + (f" ({agent['task']})" if agent["task"] else "") for agent in agents[:_AGENTS]]
         more = f" and {len(agents) - _AGENTS:,} more" if len(agents) > _AGENTS else ""
         yield "at work", terminal.one_line(output.plain(", ".join(named))) + more
     if session := data["last_session"]:

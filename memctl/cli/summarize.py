@@ -47,9 +47,9 @@ def summarize_command(
     )
     refuse_closed_file(snapshot, name)
     counter = token_counter.counter(token_counter.model_of(model, memory), memory)
-    found = summary(snapshot, name, budget, counter, for_agent=memory.by_agent)
+    outline = summary(snapshot, name, budget, counter, for_agent=memory.by_agent)
     if as_json:
-        data = {"model": counter.family.name, "budget": budget, **msgspec.structs.asdict(found)}
+        data = {"model": counter.family.name, "budget": budget, **msgspec.structs.asdict(outline)}
         output.json("summary", data)
     else:
-        output.text(found.text, newline=False)
+        output.text(outline.text, newline=False)

@@ -87,8 +87,8 @@ def _data(memory: Memory, done: SyncResult, *, dry_run: bool) -> dict[str, Any]:
         "pushed_outside_of_memory": done.foreign,
         "merged": [output.name(memory.tracked(path)) for path in made.both] if made else [],
         "renumbered": [
-            {"old": one.name, "new": one.now, "path": output.name(memory.tracked(id_collisions.new_path(one)))}
-            for one in (made.renamed if made else ())
+            {"old": holder.name, "new": holder.now, "path": output.name(memory.tracked(id_collisions.new_path(holder)))}
+            for holder in (made.renamed if made else ())
         ],
         "lost": [
             {

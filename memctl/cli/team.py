@@ -51,26 +51,26 @@ def read_state(memory: Memory, remote: str | None) -> ReadState:
     if remote is None:
         return ref_state.read(memory)
     taken = remote_state.fetch_and_merge(memory, remote)
-    _report(taken.lost)
+    output.warnings(taken.lost)
     return taken.seen
 
 
 def carry_out(
-    memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[StateOutcome], str] | None = None
+    memory: Memory, plan: Plan, flags: dict[str, Any], then: Callable[[StateOutcome], str] | None = None
 ) -> None:
     """Change the coordination state by a plan (such as "acquire §2.1"), and print what changed.
 
-    `given` has the values of the command's options, such as `remote` and `dry_run`. With --json the change is printed
-    as JSON, otherwise as the text that `then` returns for it; if `then` is None, it is the name of the operation and
-    its title, such as "release §2.1". Raises MemctlError if the plan is refused.
+    `flags` has the values of the command's options, such as `remote` and `dry_run`. With --json the change is printed
+    as JSON, otherwise as the text that `then` returns for the change; if `then` is None, the text is the name of the
+    operation and its title, such as "release §2.1". Raises MemctlError if the plan is refused.
     """
-    remote = given["remote"]
-    if not given["dry_run"]:
+    remote = flags["remote"]
+    if not flags["dry_run"]:
         ownership_transaction.recover(memory, transaction.write, ask_remote=bool(remote))
-    terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
+    terms = Terms(flags["reason"] or "", flags["dry_run"], flags["expected"])
     result = remote_state.update(memory, remote, plan, terms)  # --remote "" is a script's slip, and is refused
-    _report(result.lost)
-    if given["as_json"]:
+    output.warnings(result.lost)
+    if flags["as_json"]:
         data = {
             "op": result.step.op,
             "title": result.step.title,
@@ -85,10 +85,6 @@ def carry_out(
     output.text(f"would {done}" if terms.dry_run else then(result) if then else done)
     if not result.is_changed:
         output.note("nothing to change")
-
-
-def _report(lost: tuple[str, ...]) -> None:
-    output.warnings(lost)
 
 
 own_command = Group(
@@ -134,7 +130,7 @@ _force = click.option("--force", is_flag=True, help="Act even though another age
 @_force
 @agreeing
 @click.pass_context
-def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str, until: str, **given: Any) -> None:
+def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str, until: str, **flags: Any) -> None:
     """Own sections: all of the given ones, or none if one can't be had.
 
     A section §2.N includes its details, records and code; §1.0 is the project's own page.
@@ -155,14 +151,14 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
         parents={page.id: page.section for page in outline.details if page.section},
         agent=memory.actor,
         now=now,
-        ownership_type=given["ownership_type"],
+        ownership_type=flags["ownership_type"],
         expires_at=time_input.parse(span or until, now, ahead=True, whole_day=True) if span or until else None,
-        reason=given["reason"],
-        readers=tuple(map(agent_name, given["readers"])) or None,
-        force=given["force"],
+        reason=flags["reason"],
+        readers=tuple(map(agent_name, flags["readers"])) or None,
+        force=flags["force"],
     )
     plan = partial(ownership.acquire, claim=claim)
-    carry_out(memory, plan, given, lambda result: _ownership_lines(result.step.state, markers))
+    carry_out(memory, plan, flags, lambda result: _ownership_lines(result.step.state, markers))
 
 
 @command("release", ("memctl own release §2.1", "Release a section."), group=own_command,)  # fmt: skip
@@ -170,13 +166,13 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
 @_force
 @agreeing
 @click.pass_context
-def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: bool, **given: Any) -> None:
+def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: bool, **flags: Any) -> None:
     """Release sections, so that nobody owns them."""
     memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
-    why = given["reason"] or ""
+    why = flags["reason"] or ""
     plan = partial(ownership.release, sections=markers, agent=memory.actor, now=memory.now, force=force, reason=why)
-    carry_out(memory, plan, given, lambda _: f"release {', '.join(markers)}")
+    carry_out(memory, plan, flags, lambda _: f"release {', '.join(markers)}")
 
 
 @command(
@@ -189,13 +185,13 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
 @_force
 @agreeing
 @click.pass_context
-def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, force: bool, **given: Any) -> None:
+def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, force: bool, **flags: Any) -> None:
     """Give sections to another agent: all of the given ones, or none. Type and end of the ownership stay the same."""
     memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
-    give, why = partial(ownership.transfer, sections=markers, agent=memory.actor, to=to), given["reason"] or ""
+    give, why = partial(ownership.transfer, sections=markers, agent=memory.actor, to=to), flags["reason"] or ""
     plan = partial(give, now=memory.now, force=force, reason=why)
-    carry_out(memory, plan, given, lambda result: _ownership_lines(result.step.state, markers))
+    carry_out(memory, plan, flags, lambda result: _ownership_lines(result.step.state, markers))
 
 
 @command(
@@ -206,7 +202,7 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
 )
 @click.option("--agent", default="", help="List only the sections that this agent owns.")
 @click.option("--all", "everything", is_flag=True, help="Also list ownership that has expired.")
-@click.option("--remote", metavar="NAME", help="First fetch the state from this remote, and merge it.")
+@click.option("--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it.")
 @json_option
 @click.pass_context
 def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: str | None, as_json: bool) -> None:
@@ -214,18 +210,18 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
     memory = memory_access.memory(ctx)
     now = memory.now
     state = read_state(memory, remote).state
-    owned = sorted(state.section_ownership_map.values(), key=lambda one: [*map(int, one.section_id[1:].split("."))])
-    found = [one for one in owned if (everything or one.is_live(now)) and agent in ("", one.owner_agent_id)]
+    owned = sorted(state.section_ownership_map.values(), key=lambda held: [*map(int, held.section_id[1:].split("."))])
+    shown = [held for held in owned if (everything or held.is_live(now)) and agent in ("", held.owner_agent_id)]
     if as_json:
-        rows = [{**msgspec.to_builtins(item), "is_live": item.is_live(now)} for item in found]
+        rows = [{**msgspec.to_builtins(item), "is_live": item.is_live(now)} for item in shown]
         data = {"total": len(rows), "sync_version": state.sync_version, "sections": rows}
         output.json("ownership", data)
         return
     header = ("section", "owner", "type", "since", "until", "reason")
-    restricted = any(item.agents_with_read_access is not None for item in found)
-    if found:
+    restricted = any(item.agents_with_read_access is not None for item in shown)
+    if shown:
         output.columns([(*header[:5], "readers", header[5]) if restricted else header,
-                        *(_row(item, now, restricted) for item in found)])  # fmt: skip
+                        *(_row(item, now, restricted) for item in shown)])  # fmt: skip
     else:
         output.note("no section has an owner")
 
@@ -242,7 +238,7 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
 @click.argument("places", metavar="§2.N|PATH…", nargs=-1, required=True)
 @click.option("--agent", default="", help="Check what this agent may do, in place of what you may.")
 @click.option("--read", "reading", is_flag=True, help="Check who may read, in place of who may write.")
-@click.option("--remote", metavar="NAME", help="First fetch the state from this remote, and merge it.")
+@click.option("--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it.")
 @json_option
 @click.pass_context
 def check_command(
@@ -258,25 +254,29 @@ def check_command(
     memory = memory_access.memory(ctx)
     name = agent_name(agent) if agent else memory.actor
     state, snapshot = read_state(memory, remote).state, load.disk(memory)
-    found: dict[str, list[Ownership]] = {}
+    ownerships: dict[str, list[Ownership]] = {}
     granted: dict[str, bool] = {}
     for place in places:
         governing = governing_sections.governing_sections(
             memory, snapshot, state.section_ownership_map, ctx.obj.folder, place
         )
         held = (state.innermost(markers, memory.now) for markers in governing)
-        found[place] = list(dict.fromkeys(one for one in held if one is not None))
+        ownerships[place] = list(dict.fromkeys(entry for entry in held if entry is not None))
         is_open = reading and re.fullmatch("§?(?:1[.]0|2[.][0-9]+)", place) is not None  # all read levels 1 and 2
         granted[place] = is_open or all(
-            one.lets_read(name) if reading else one.lets_write(name) for one in found[place]
+            entry.lets_read(name) if reading else entry.lets_write(name) for entry in ownerships[place]
         )
     if as_json:
-        data = [{"place": one, "granted": granted[one], "ownerships": msgspec.to_builtins(found[one])} for one in found]
+        data = [
+            {"place": place, "granted": granted[place], "ownerships": msgspec.to_builtins(ownerships[place])}
+            for place in ownerships
+        ]
         output.json_list("ownership-check", data, name="places")
     else:
-        for place, owned in found.items():
+        for place, owned in ownerships.items():
             why = (
-                "; ".join(_describe(one) if reading else one.description for one in owned) or "no agent owns this place"
+                "; ".join(_describe(entry) if reading else entry.description for entry in owned)
+                or "no agent owns this place"
             )
             output.text(f"{place}: {'yes' if granted[place] else 'no'}, {why}")
     ctx.exit(OK if all(granted.values()) else REFUSED)
@@ -304,7 +304,7 @@ def _describe(held: Ownership) -> str:
 coordination_command = Group(
     "coordination", help="Show which agents are at work, on what, and what blocks them.", no_args_is_help=True
 )
-_REMOTE = click.option("--remote", metavar="NAME", help="First fetch the state from this remote, and merge it.")
+_REMOTE = click.option("--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it.")
 
 
 @command(
@@ -338,10 +338,10 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
 @click.option("--task", default="", metavar="TEXT", callback=real_text, help="The task that you work on.")
 @agreeing
 @click.pass_context
-def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
+def join_command(ctx: click.Context, /, task: str, **flags: Any) -> None:
     """List yourself among the agents at work. MEMCTL_AGENT says who you are."""
     memory = memory_access.memory(ctx)
-    carry_out(memory, lambda state: agents.join(state, memory.actor, memory.now, task), given)
+    carry_out(memory, lambda state: agents.join(state, memory.actor, memory.now, task), flags)
 
 
 @command(
@@ -353,12 +353,12 @@ def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
 @click.option("--release", is_flag=True, help="Also release all sections that the agent owns.")
 @agreeing
 @click.pass_context
-def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any) -> None:
+def leave_command(ctx: click.Context, /, agent: str, release: bool, **flags: Any) -> None:
     """Take yourself off the list of agents at work. Your sections stay yours unless you release them."""
     memory = memory_access.memory(ctx)
-    if agent not in ("", memory.actor) and not (given["reason"] or "").strip():
-        raise MemctlError("--agent needs --reason, because you change the state of another agent", exit_code=USAGE)
-    carry_out(memory, lambda state: agents.leave(state, agent or memory.actor, release=release), given)
+    if agent not in ("", memory.actor) and not (flags["reason"] or "").strip():
+        raise MemctlError("--agent needs --reason, because you take another agent off the list", exit_code=USAGE)
+    carry_out(memory, lambda state: agents.leave(state, agent or memory.actor, release=release), flags)
 
 
 @command(
@@ -372,11 +372,11 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any
 @click.option("--remove", is_flag=True, help="Take the task away from the agent.")
 @agreeing
 @click.pass_context
-def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **given: Any) -> None:
+def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **flags: Any) -> None:
     """Assign a task to an agent, or take it away from the agent with --remove."""
     if not remove:
         refuse_placeholder(task, "TASK")
-    carry_out(memory_access.memory(ctx), lambda state: agents.assign(state, agent, task, remove=remove), given)
+    carry_out(memory_access.memory(ctx), lambda state: agents.assign(state, agent, task, remove=remove), flags)
 
 
 @command(
@@ -387,10 +387,10 @@ def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, *
 @click.argument("text", callback=real_text)
 @agreeing
 @click.pass_context
-def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:
+def block_command(ctx: click.Context, /, text: str, **flags: Any) -> None:
     """Report something that blocks all agents."""
     memory = memory_access.memory(ctx)
-    carry_out(memory, lambda state: agents.block(state, text, memory.actor, memory.now), given)
+    carry_out(memory, lambda state: agents.block(state, text, memory.actor, memory.now), flags)
 
 
 @command(
@@ -401,9 +401,9 @@ def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:
 @click.argument("blocker")
 @agreeing
 @click.pass_context
-def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
+def unblock_command(ctx: click.Context, /, blocker: str, **flags: Any) -> None:
     """Remove a blocker, named by its id or its text."""
-    carry_out(memory_access.memory(ctx), lambda state: agents.unblock(state, blocker), given)
+    carry_out(memory_access.memory(ctx), lambda state: agents.unblock(state, blocker), flags)
 
 
 @command(
@@ -416,15 +416,15 @@ def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
 @click.argument("value")
 @agreeing
 @click.pass_context
-def share_command(ctx: click.Context, /, name: str, value: str, **given: Any) -> None:
+def share_command(ctx: click.Context, /, name: str, value: str, **flags: Any) -> None:
     """Tell all agents about a shared resource; an empty VALUE removes the resource."""
-    carry_out(memory_access.memory(ctx), lambda state: agents.share(state, name, value), given)
+    carry_out(memory_access.memory(ctx), lambda state: agents.share(state, name, value), flags)
 
 
 def _by(agent: Agent) -> str:
     """Return the handoffs that an agent works on, with the sections that it received, as text."""
-    found = [" ".join([f"{name}:", *work.sections]).removesuffix(":") for name, work in agent.handoffs.items()]
-    return f" ({', '.join(found)})" if found else ""
+    texts = [" ".join([f"{name}:", *work.sections]).removesuffix(":") for name, work in agent.handoffs.items()]
+    return f" ({', '.join(texts)})" if texts else ""
 
 
 def _lines(state: State, now: str) -> list[str]:

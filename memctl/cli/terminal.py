@@ -31,23 +31,23 @@ def harmless(text: str, stream: TextIO) -> str:
 
 def one_line(text: str) -> str:
     r"""Return a text with its line ends and other unprintable separators written as escapes, such as `\n`."""
-    return text if text.isprintable() else re.sub(_LINE_ENDS, lambda found: repr(found[0])[1:-1], text)
+    return text if text.isprintable() else re.sub(_LINE_ENDS, lambda match: repr(match[0])[1:-1], text)
 
 
 def json(text: str, encoding: str) -> str:
-    r"""Return JSON in which characters are escaped that control a terminal, or that the encoding lacks.
+    r"""Return JSON with escapes for characters that control a terminal, and for those that the encoding lacks.
 
-    An escape is such as `\u202e`, which a reader of JSON turns into the character again.
+    Whoever reads the JSON gets the character again from an escape such as `\u202e`.
     """
     if text.isascii() and "\x7f" not in text:
         return text
     if encoding.lower().replace("-", "") != "utf8":
         return re.sub("[^\x00-\x7e]", _escaped, text)
-    return re.sub(_CONTROL, lambda found: found[0] if found[0] < "\x20" else _escaped(found), text)
+    return re.sub(_CONTROL, lambda match: match[0] if match[0] < "\x20" else _escaped(match), text)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be", "surrogatepass")
+def _escaped(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
@@ -140,12 +140,12 @@ def has_colour(stream: TextIO) -> bool:
 def complain(text: str) -> None:
     """Print lines on standard error, made harmless for terminals and for CI systems.
 
-    A CI system reads some lines as commands, such as `::error …`. A name in a line must not be read so; thus such
-    beginnings are changed.
+    A CI system takes lines such as `::error …` for commands. If a line begins like that, perhaps with the name of a
+    file, its beginning is changed.
     """
     line = harmless(re.sub(_COMMAND, r"\1\2\\", text) if "::" in text else text, sys.stderr)
     if has_colour(sys.stderr):
-        line = re.sub(_LABEL, lambda found: f"\033[1;{_COLOUR_OF[found[0]]}m{found[0]}\033[0m", line)
+        line = re.sub(_LABEL, lambda match: f"\033[1;{_COLOUR_OF[match[0]]}m{match[0]}\033[0m", line)
     if sys.stderr.isatty() and keep(f"{line}\n"):
         return
     with suppress(OSError):  # a closed stream or a full disk must not hide the exit code of the command

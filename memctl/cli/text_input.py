@@ -77,9 +77,9 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
     text = read(source, most=files.MAX_BYTES)
     if text.lstrip().startswith("{"):
         try:
-            given = msgspec.json.decode(text, type=dict[str, Any])
-            given.pop("path", None)  # an export has a path, which belongs to the exported record
-            return markdown.draft_of_values(given, kind)
+            fields = msgspec.json.decode(text, type=dict[str, Any])
+            fields.pop("path", None)  # an export has a path, which belongs to the exported record
+            return markdown.draft_of_values(fields, kind)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise MemctlError(f"{name_of(source)} is not a JSON object: {error}") from None
     values: dict[str, Any] = {}
@@ -184,18 +184,18 @@ def open_editor(text: str) -> str:
 
 def _without_empty(body: str, names: Sequence[str] | None = None) -> str:
     """Return a text without the headings that have no text below them: those in `names`, or all."""
-    kept = [
+    parts = [
         part.text
         for part in headings.split(body)
         if part.body.strip() or not part.heading or (names is not None and part.heading not in names)
     ]
-    return "".join(kept).strip("\n")
+    return "".join(parts).strip("\n")
 
 
 def _tidy(body: str) -> str:
     """Return a text with runs of empty lines reduced to one, except in code."""
-    kept: list[str] = []
+    tidied: list[str] = []
     for line, outside in headings.outside_fences(body):
-        if not (outside and not line.strip() and kept and not kept[-1].strip()):
-            kept.append(line)
-    return "\n".join(kept).strip("\n")
+        if not (outside and not line.strip() and tidied and not tidied[-1].strip()):
+            tidied.append(line)
+    return "\n".join(tidied).strip("\n")

@@ -80,7 +80,7 @@ class Surroundings(NamedTuple):
     """What a command needs to judge a text: a token counter, the time, and the memory, if there is one.
 
     - `now`: the time, in canonical form.
-    - `known`: which records of the memory no longer hold, such as superseded ones, so that a text with them is stale.
+    - `known`: the records that are no longer valid, such as superseded ones; a text that repeats them is stale.
     - `memory`, `snapshot`: the memory around the command's directory and its content, None if there is no memory.
     """
 
@@ -142,7 +142,7 @@ class MultiFileCommand(Command):
     """A command whose options with several files take all words up to the next option: `--active a b` means a and b."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words of a command line, after repeating such options before each file: `--active a --active b`."""
+        """Parse the words of a command line, after changing `--active a b` to `--active a --active b`."""
         names = {name for param in self.params if getattr(param, "metavar", "") == _MANY for name in param.opts}
         names = {name for name in names if name.startswith("-")}
         return super().parse_args(ctx, list(_spread(args, names)))
@@ -158,13 +158,13 @@ def files_option(name: str, help_: str) -> Callable[[F], F]:
 
 def _spread(args: list[str], names: set[str]) -> list[str]:
     """Return the arguments with the option before each of its values: `--active a --active b` for `--active a b`."""
-    found: list[str] = []
+    words: list[str] = []
     option, is_first = "", False
     for arg in args:
         if arg.startswith("-") and arg != "-":
             option, is_first = (arg, True) if arg in names else ("", False)
-            found.append(arg)
+            words.append(arg)
         else:
-            found += [arg] if not option or is_first else [option, arg]
+            words += [arg] if not option or is_first else [option, arg]
             is_first = False
-    return found
+    return words

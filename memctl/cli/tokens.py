@@ -145,8 +145,8 @@ def _count_remotely(sources: tuple[str, ...], model: str, memory: Memory | None,
     endpoint = Endpoint(model, os.environ, load.open_cache(memory) if memory else None)
     texts = [(source, read(source)) for source in sources]
     counts = [endpoint.count(text, allow_secret=allow_secret) for _, text in texts]
-    found = zip(texts, counts, strict=True)
-    return [_Row(source, kind_of_text(source, text), count.tokens, count) for (source, text), count in found]
+    pairs = zip(texts, counts, strict=True)
+    return [_Row(source, kind_of_text(source, text), count.tokens, count) for (source, text), count in pairs]
 
 
 def _of_text(source: str, text: str, counter: Counter) -> _Row:
@@ -156,13 +156,13 @@ def _of_text(source: str, text: str, counter: Counter) -> _Row:
 
 
 def _parse_request(source: str, text: str) -> messages.Conversation:
-    found = messages.parse(_request(text))
-    if found is None:
+    conversation = messages.parse(_request(text))
+    if conversation is None:
         raise MemctlError(
             f"{name_of(source)} is neither a request nor a list of messages",
             "give the JSON that you send to a model's API",
         )
-    return found
+    return conversation
 
 
 def _of_request(source: str, request: messages.Conversation, counter: Counter) -> list[_Row]:
@@ -185,16 +185,16 @@ def _request(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        found = [line for _, line in json_lines(text)]
-    return [line.get("message", line) if isinstance(line, dict) else line for line in found]
+        lines = [line for _, line in json_lines(text)]
+    return [line.get("message", line) if isinstance(line, dict) else line for line in lines]
 
 
 def _print(rows: list[_Row], family: str, as_json: bool, as_messages: bool) -> None:
     total = sum(row.tokens for row in rows)
     if as_json:
         names = ("file", "kind", "tokens", "source", "error")
-        found = [(row.name, row.kind, row.tokens, row.source, row.count and row.count.error) for row in rows]
-        data = [dict(zip(names, values, strict=True)) for values in found]
+        figures = [(row.name, row.kind, row.tokens, row.source, row.count and row.count.error) for row in rows]
+        data = [dict(zip(names, values, strict=True)) for values in figures]
         output.json("tokens", {"model": family, "total": total, "files": data})
         return
     shown = [(f"{row.tokens:,}", row.band, row.source, f"as {row.kind}", row.name) for row in rows]
@@ -213,10 +213,10 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
         raise MemctlError(f"{name_of(source)} has no line to learn from", reasons or "the file is empty")
     folder = memory.repository.shared
     rows = []
-    for model, found in sorted(observed.by_model.items()):
+    for model, samples in sorted(observed.by_model.items()):
         known = token_samples.samples_of(folder, model)
-        seen = {one.digest for one in known}
-        new = list({one.digest: one for one in found if one.digest not in seen}.values())
+        seen = {sample.digest for sample in known}
+        new = list({sample.digest: sample for sample in samples if sample.digest not in seen}.values())
         if not dry_run:
             token_samples.add(folder, model, new)
         learnt = calibrate(model, [*known, *new][-token_samples.MOST_KEPT :], family_of(model))
@@ -232,12 +232,12 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
 def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
     """Forget the correction factors of one model, or of all models."""
     folder = memory.repository.shared
-    kept = token_samples.models(folder)
-    names = kept if model is None else [name for name in kept if name == name_of(model)]
+    learned = token_samples.models(folder)
+    names = learned if model is None else [name for name in learned if name == name_of(model)]
     if not names:
         raise MemctlError(
             "nothing was learned" + (f" of {model}" if model else ""),
-            f"memctl has learned about {', '.join(kept)}" if kept else None,
+            f"memctl has learned about {', '.join(learned)}" if learned else None,
         )
     for name in names:
         if not dry_run:

@@ -51,27 +51,25 @@ def read(sources: tuple[str, ...]) -> Session:
 
 
 def read_parts(sources: tuple[str, ...]) -> list[Session]:
-    """Return the sessions in several transcripts, the earliest first.
-
-    Transcripts that overlap in time are joined to one session.
+    """Return the sessions in several transcripts, the earliest first; transcripts that overlap in time are one session.
 
     `sources` are their files, `-` for standard input. Transcripts of sub-agents are added, and copies count once.
     Raises MemctlError if a transcript can't be read.
     """
-    found: list[Session] = []
-    for one in sorted(_read_all(sources), key=lambda session: session.started):
-        if found and not found[-1].ended <= one.started:
-            found[-1] = join_sessions([found[-1], one])
+    sessions: list[Session] = []
+    for session in sorted(_read_all(sources), key=lambda session: session.started):
+        if sessions and not sessions[-1].ended <= session.started:
+            sessions[-1] = join_sessions([sessions[-1], session])
         else:
-            found.append(one)
-    return found
+            sessions.append(session)
+    return sessions
 
 
 def _read_all(sources: tuple[str, ...]) -> list[Session]:
     """Return the transcripts with those of sub-agents, each once."""
     import sys
 
-    found: list[Session] = []
+    sessions: list[Session] = []
     for source in dict.fromkeys(sources):
         try:
             data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
@@ -81,8 +79,8 @@ def _read_all(sources: tuple[str, ...]) -> list[Session]:
         if not session.events:
             hint = "give a transcript of Claude Code, Codex or Gemini CLI, messages as JSON, or text"
             raise MemctlError(f"{name_of(source)} is not a transcript", hint)
-        found += [one for one in (session, *_of_sub_agents(source, sources)) if one not in found]
-    return found
+        sessions += [part for part in (session, *_of_sub_agents(source, sources)) if part not in sessions]
+    return sessions
 
 
 def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
@@ -155,8 +153,8 @@ def judge_replies(
         judge = provider_of(memory)
         if judge is None:
             return made, None
-        found = grades.judged_replies(made, text, judge)
-        return found, grades.instructions(session, text, judge) if session is not None else None
+        judged = grades.judged_replies(made, text, judge)
+        return judged, grades.instructions(session, text, judge) if session is not None else None
     except MemctlError as error:
         output.note(f"warning: the language model failed, so answers are judged by exact facts: {error.with_hint}")
         return made, None

@@ -24,8 +24,8 @@ from memctl.write.undo import undo
 def undo_command(ctx: click.Context, /, commit: str | None, **given: Any) -> None:
     """Undo the last change of the memory, in a new commit.
 
-    History stays as it is. Later changes to the same files stay, too; if they can't be separated from what is undone,
-    nothing is.
+    History stays as it is. Later changes to the same files stay, too; if they can't be separated from the change to
+    undo, nothing is undone.
     """
     flags = take_flags(given) | {"discard": False}
     memory = memory_access.memory(ctx)

@@ -98,8 +98,8 @@ def unknown_command(name: str, commands: list[str]) -> MemctlError:
     `commands` are the names of all commands; synonyms for them are looked at, too.
     """
     near = [SYNONYMS.get(word, word) for word in get_close_matches(name, [*commands, *SYNONYMS], n=2)]
-    found = f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else "`memctl help --all` lists the commands"
-    return MemctlError(f"there is no command {name!r}", LEADS.get(name, found), USAGE, "unknown-command")
+    hint = f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else "`memctl help --all` lists the commands"
+    return MemctlError(f"there is no command {name!r}", LEADS.get(name, hint), USAGE, "unknown-command")
 
 
 def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
@@ -114,7 +114,7 @@ def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
         message = "Missing command." if isinstance(raised, click.exceptions.NoArgsIsHelpError) else message
         if names := raised.ctx.command.list_commands(raised.ctx) if path != "memctl" else []:
             hint = f"give one of {', '.join(names)}; {hint}"
-        if (wrong := _NO_COMMAND.match(message)) and any("--to" in one.opts for one in raised.ctx.command.params):
+        if (wrong := _NO_COMMAND.match(message)) and any("--to" in param.opts for param in raised.ctx.command.params):
             taker = "AGENT" if wrong[1] in LEADS else shlex.quote(wrong[1])
             hint = f"`{path} --to {taker}` gives work to an agent; {hint}"
     if choices := _CHOICES.match(message):  # click prints one below the other
@@ -133,7 +133,7 @@ def _near_choice(raised: click.UsageError, message: str) -> str:
     wrong, param = _NO_CHOICE.search(message), getattr(raised, "param", None)
     if wrong is None or not isinstance(param, click.Parameter) or not isinstance(param.type, click.Choice):
         return ""
-    choices = [str(one) for one in param.type.choices]
+    choices = [str(choice) for choice in param.type.choices]
     named = SYNONYMS.get(wrong[1].lower(), wrong[1].lower())
     return next(iter([named] if named in choices else get_close_matches(named, choices, n=1)), "")
 
@@ -148,6 +148,6 @@ def _of_more_words(context: click.Context, given: list[str]) -> str:
         return f"`memctl list --type {kinds[0]}` lists the records of this type"
     if name in _SEARCHED:
         return f"`memctl search {shlex.join(words)}` finds records with these words"
-    is_title = any(one.name == "title" and isinstance(one, click.Argument) for one in context.command.params)
+    is_title = any(param.name == "title" and isinstance(param, click.Argument) for param in context.command.params)
     quoted = f"{context.command_path} {shlex.join([' '.join(words)])}"
     return f"put a title of several words in quotes: `{quoted}`" if is_title and words else ""

@@ -63,49 +63,49 @@ class _WhyRow(NamedTuple):
 def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at: str | None) -> None:
     """Show what explains a file or a line: sections, records, commits.
 
-    The first line of the answer is the likeliest reason. For a LINE, first come the commit that brought it and the
-    records that refer to it, wherever the line was then. Then come records that name the file in their code references,
-    records that the file's text or its commits name, pages that refer to it, sections whose globs cover it, records
-    made in the session of the line's commit, and other commits. "Perhaps" lists records that do not name the file but
-    are about the same. PATH is relative to this folder or to the top of the worktree, and may be a deleted
-    file.
+    The first line of the answer is the likeliest reason. For a LINE, first come the commit that added the line, and the
+    records that refer to it, even if it had another number then. Then come records that name the file in their code
+    references, records that the file's text or its commits name, pages that refer to it, sections whose globs cover it,
+    records made in the session of the line's commit, and other commits. "Perhaps" lists records that do not name the
+    file but are about the same subject. PATH is relative to this folder or to the top of the worktree, and may be a
+    deleted file.
     """
     memory, snapshot = memory_access.read(ctx, at)
     commit = memory.repository.resolve(at) if at is not None else ""
-    asked = provenance.locate(memory, snapshot, ctx.obj.folder, path, commit)
-    found = provenance.why(memory, snapshot, asked, commit, limit)
-    indirect = why_answer.indirect(snapshot, found)
+    subject = provenance.locate(memory, snapshot, ctx.obj.folder, path, commit)
+    answer = provenance.why(memory, snapshot, subject, commit, limit)
+    indirect = why_answer.indirect(snapshot, answer)
     if as_json:
-        data = _data(memory, snapshot, found, indirect)
+        data = _data(memory, snapshot, answer, indirect)
         output.json("why", data, (*snapshot.faults, *snapshot.outline.faults), memory)
     else:
-        _print(snapshot, found, indirect, limit)
-        _print_unknown(memory, snapshot, found, commit)
+        _print(snapshot, answer, indirect, limit)
+        _print_unknown(memory, snapshot, answer, commit)
         output.faults(memory, snapshot.outline.faults)
     ctx.exit(output.finish(memory, snapshot))
 
 
-def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> None:
-    others = [item for item in found.records if not item.is_here]
+def _print(snapshot: Snapshot, answer: Why, indirect: Indirect, limit: int) -> None:
+    others = [item for item in answer.records if not item.is_here]
     shown = others[: limit or None]
     blocks: dict[str, list[_WhyRow]] = {
         "This line": [
-            *(_commit_row(cause) for cause in found.commits if cause.is_here),
-            *(_record_row(snapshot, item) for item in found.records if item.is_here),
+            *(_commit_row(cause) for cause in answer.commits if cause.is_here),
+            *(_record_row(snapshot, item) for item in answer.records if item.is_here),
         ],
         "Records": [_record_row(snapshot, item) for item in shown],
-        "Pages": [_page_row(one) for one in found.pages],
-        "Sections": [_WhyRow((page.id, f"{page.title}  {_brackets(*globs)}")) for page, globs in found.sections],
+        "Pages": [_page_row(reference) for reference in answer.pages],
+        "Sections": [_WhyRow((page.id, f"{page.title}  {_brackets(*globs)}")) for page, globs in answer.sections],
         "Records of the pages and sections above": [_plain_row(snapshot, record) for record in indirect.of_places],
-        f"Session {found.session}": [_plain_row(snapshot, record) for record in found.of_session],
+        f"Session {answer.session}": [_plain_row(snapshot, record) for record in answer.of_session],
         "Perhaps": [_plain_row(snapshot, record) for record in indirect.perhaps],
-        "Commits": [_commit_row(cause) for cause in found.commits if not cause.is_here],
+        "Commits": [_commit_row(cause) for cause in answer.commits if not cause.is_here],
     }
     if any(blocks.values()):
-        place = found.asked.path + ("" if found.asked.line is None else f":{found.asked.line}")
-        output.text(f"{place}: {why_answer.sentence(snapshot, found, indirect)}")
+        place = answer.asked.path + ("" if answer.asked.line is None else f":{answer.asked.line}")
+        output.text(f"{place}: {why_answer.sentence(snapshot, answer, indirect)}")
     else:
-        output.note(f"neither the memory nor the history mentions {found.asked.path}")
+        output.note(f"neither the memory nor the history mentions {answer.asked.path}")
     for title, rows in blocks.items():
         if rows:
             output.styled("\n" + click.style(output.plain(title), bold=True))
@@ -117,55 +117,53 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
         output.note(f"{quantity(len(others) - len(shown), 'more record')} about the file: --limit 0 shows all")
 
 
-def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> None:
+def _print_unknown(memory: Memory, snapshot: Snapshot, answer: Why, at: str) -> None:
     """Print on stderr what is unknown: a missing file, a line in no commit, the history that a shallow clone lacks."""
-    asked, origin = found.asked, found.origin
-    if asked.last is not None:
-        by = f": {asked.last.removed_by[:SHORT]} removed it" if asked.last.removed_by else ""
-        output.note(f"{asked.path} no longer exists{by}")
+    subject, origin = answer.asked, answer.origin
+    if subject.last is not None:
+        by = f": {subject.last.removed_by[:SHORT]} removed it" if subject.last.removed_by else ""
+        output.note(f"{subject.path} no longer exists{by}")
         from memctl.pages.renamed_files import present_paths
 
-        name = present_paths(memory, snapshot, [asked.path], at=at or None).get(asked.path, "")
+        name = present_paths(memory, snapshot, [subject.path], at=at or None).get(subject.path, "")
         if snapshot.files.existing([name]):
             output.note(f"hint: the file was renamed: `memctl why {shlex.quote(name)}`")
     if origin is not None and origin.is_unknown:
         output.note(
-            f"the commit of line {asked.line} is unknown: this partial clone lacks it, and memctl fetches nothing"
+            f"the commit of line {subject.line} is unknown: this partial clone lacks it, and memctl fetches nothing"
         )
-        output.note(f"hint: `git blame -L {asked.line},{asked.line} -- {asked.path}` fetches the missing objects")
+        output.note(f"hint: `git blame -L {subject.line},{subject.line} -- {subject.path}` fetches the missing objects")
     elif origin is not None and not origin.commit:
-        output.note(f"line {asked.line} of the file is not committed yet")
-    if found.history_ends:
-        what = asked.path if asked.line is None else f"line {asked.line}"
-        begins = " and ".join(name[:SHORT] for name in found.history_ends)
+        output.note(f"line {subject.line} of the file is not committed yet")
+    if answer.history_ends:
+        what = subject.path if subject.line is None else f"line {subject.line}"
+        begins = " and ".join(name[:SHORT] for name in answer.history_ends)
         output.note(f"{what} may be older: the history of this shallow clone begins with {begins}")
         output.note("hint: `git fetch --unshallow` fetches the older commits")
-    if found.has_more:
+    if answer.has_more:
         output.note("older commits were not read; --limit 0 reads all commits")
-
-
-def _name(found: Why) -> str:
-    return found.asked.path + (f":{found.asked.line}" if found.asked.line is not None else "")
 
 
 def _plain_row(snapshot: Snapshot, record: Record) -> _WhyRow:
     return _WhyRow((record.id, record.status, record.title), reason_of_record(snapshot, record))
 
 
-def _page_row(one: PageReference) -> _WhyRow:
-    changed = f": changed from {one.reviewed} to {one.now}" if one.state == SUSPECT else ""
-    return _WhyRow((one.page.id, one.state, f"{one.page.title}  {_brackets(*one.references)}{changed}"))
+def _page_row(reference: PageReference) -> _WhyRow:
+    changed = f": changed from {reference.reviewed} to {reference.now}" if reference.state == SUSPECT else ""
+    return _WhyRow(
+        (reference.page.id, reference.state, f"{reference.page.title}  {_brackets(*reference.references)}{changed}")
+    )
 
 
-def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _WhyRow:
-    here = _reasons_in_words([reason for reason in found.reasons if reason.is_here])
-    elsewhere = _reasons_in_words([reason for reason in found.reasons if not reason.is_here])
+def _record_row(snapshot: Snapshot, related: RelatedRecord) -> _WhyRow:
+    here = _reasons_in_words([reason for reason in related.reasons if reason.is_here])
+    elsewhere = _reasons_in_words([reason for reason in related.reasons if not reason.is_here])
     because = _brackets(*([f"this line: {' and '.join(here)}"] if here else []), *elsewhere)
-    record = found.record
+    record = related.record
     if record is None:
-        return _WhyRow((found.id, "missing", f"the memory has no such record  {because}"))
+        return _WhyRow((related.id, "missing", f"the memory has no such record  {because}"))
     by = f" by {', '.join(record.superseded_by)}" if record.superseded_by else ""
-    return _WhyRow((found.id, record.status + by, f"{record.title}  {because}"), reason_of_record(snapshot, record))
+    return _WhyRow((related.id, record.status + by, f"{record.title}  {because}"), reason_of_record(snapshot, record))
 
 
 def _reasons_in_words(reasons: Sequence[Reason]) -> list[str]:
@@ -206,30 +204,30 @@ def _brackets(*words: str) -> str:
     return f"[{', '.join(words)}]" if words else ""
 
 
-def _data(memory: Memory, snapshot: Snapshot, found: Why, indirect: Indirect) -> dict[str, Any]:
-    asked, origin = found.asked, found.origin
+def _data(memory: Memory, snapshot: Snapshot, answer: Why, indirect: Indirect) -> dict[str, Any]:
+    subject, origin = answer.asked, answer.origin
     return {
-        "path": asked.path,
-        "line": asked.line,
-        "exists": asked.last is None,
-        "removed_by": (asked.last.removed_by or None) if asked.last else None,
-        "answer": why_answer.sentence(snapshot, found, indirect) if found.is_explained or indirect.perhaps else None,
+        "path": subject.path,
+        "line": subject.line,
+        "exists": subject.last is None,
+        "removed_by": (subject.last.removed_by or None) if subject.last else None,
+        "answer": why_answer.sentence(snapshot, answer, indirect) if answer.is_explained or indirect.perhaps else None,
         "origin": {"commit": origin.commit or None, "path": origin.path, "line": origin.line} if origin else None,
         "sections": [
             {"id": page.id, "title": page.title, "path": memory.tracked(page.path), "globs": list(globs)}
-            for page, globs in found.sections
+            for page, globs in answer.sections
         ],
         "pages": [
             {
-                "id": one.page.id,
-                "title": one.page.title,
-                "path": memory.tracked(one.page.path),
-                "references": list(one.references),
-                "state": one.state,
-                "reviewed": one.reviewed or None,
-                "now": one.now or None,
+                "id": reference.page.id,
+                "title": reference.page.title,
+                "path": memory.tracked(reference.page.path),
+                "references": list(reference.references),
+                "state": reference.state,
+                "reviewed": reference.reviewed or None,
+                "now": reference.now or None,
             }
-            for one in found.pages
+            for reference in answer.pages
         ],
         "records": [
             {
@@ -238,7 +236,7 @@ def _data(memory: Memory, snapshot: Snapshot, found: Why, indirect: Indirect) ->
                 "reason": (reason_of_record(snapshot, item.record) or None) if item.record else None,
                 "reasons": [_reason_data(reason) for reason in item.reasons],
             }
-            for item in found.records
+            for item in answer.records
         ],
         "commits": [
             {
@@ -247,14 +245,14 @@ def _data(memory: Memory, snapshot: Snapshot, found: Why, indirect: Indirect) ->
                 "records": list(cause.records),
                 "is_here": cause.is_here,
             }
-            for cause in found.commits
+            for cause in answer.commits
         ],
-        "has_more": found.has_more,
-        "history_ends": list(found.history_ends),
-        "of_places": [_record_data(memory, snapshot, one) for one in indirect.of_places],
-        "session": found.session or None,
-        "of_session": [_record_data(memory, snapshot, one) for one in found.of_session],
-        "perhaps": [_record_data(memory, snapshot, one) for one in indirect.perhaps],
+        "has_more": answer.has_more,
+        "history_ends": list(answer.history_ends),
+        "of_places": [_record_data(memory, snapshot, record) for record in indirect.of_places],
+        "session": answer.session or None,
+        "of_session": [_record_data(memory, snapshot, record) for record in answer.of_session],
+        "perhaps": [_record_data(memory, snapshot, record) for record in indirect.perhaps],
     }
 
 

@@ -1,6 +1,6 @@
-"""The commands `memctl window …`, each of which is imported only when it is called.
+"""The commands `memctl window …`, which show what is in a model's context window, and make it smaller.
 
-They show what is in a model's context window, and make it smaller.
+Only the command that is called is imported.
 """
 
 from __future__ import annotations

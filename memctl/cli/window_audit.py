@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from memctl.window import Summary
 
 _WRITTEN = (
-    "give a log that `ContextWindowManager` wrote: to FILE by `audit=FILE` or the setting audit_file, or to a memory"
+    "give the FILE that is the argument `audit` of a `ContextWindowManager` or its setting audit_file; without a FILE,"
+    " the log in this memory is read"
 )
 _SHOWN = 12  # kinds of blocks that are listed
 
@@ -36,12 +37,12 @@ _SHOWN = 12  # kinds of blocks that are listed
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with the keys schema, kind and data.")
 @click.pass_context
 def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> None:
-    """Summarize the decisions of a window's manager: steps, tokens wanted and freed, models asked, what was missed
-    later.
+    """Summarize the decisions of a window's manager: steps, tokens wanted and freed, calls of language models, and
+    evicted blocks that were needed again.
 
-    For each kind of block that a policy evicted, it shows the scores of all evicted blocks, and how often the same call
-    was made again later, with the scores of those. If the calls that were made again have the lower scores, the policy
-    evicted the wrong blocks: change its weights (the setting `eviction.weights`).
+    For each kind of block that a policy evicted, you see the mean score of the evicted blocks (0: evict first, 1:
+    keep), how many of them an agent asked for again by the same call, and the mean score of these. If that is lower
+    than the mean of all, the policy evicted the wrong blocks: change its weights (the setting `eviction.weights`).
     """
     from memctl.window import AuditLog, audit
 
@@ -51,11 +52,11 @@ def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> Non
     decisions = list(AuditLog(path, now=str).read())
     if not decisions and path.stat().st_size:
         raise MemctlError(f"{path} is not an audit log of `ContextWindowManager`", _WRITTEN, USAGE)
-    found = audit.summary(decisions)
+    summary = audit.summary(decisions)
     if as_json:
-        output.json("window_audit", msgspec.to_builtins(found))
+        output.json("window_audit", msgspec.to_builtins(summary))
     else:
-        _print(found, path)
+        _print(summary, path)
     ctx.exit(OK)
 
 
@@ -70,28 +71,27 @@ def _own(ctx: click.Context) -> Path:
     return memory.private / LOG
 
 
-def _print(found: Summary, path: Path) -> None:
+def _print(summary: Summary, path: Path) -> None:
     output.text(
-        f"{output.plain(str(path))}: {quantity(found.decisions, 'decision')} in {quantity(found.turns, 'turn')}"
+        f"{output.plain(str(path))}: {quantity(summary.decisions, 'decision')} in {quantity(summary.turns, 'turn')}"
     )
-    whole, cut = found.results["whole"], found.results["summed up"]
+    whole, cut = summary.results["whole"], summary.results["summed up"]
     if whole or cut:
         output.text(
-            f"results of tools: {whole:,} kept whole, {cut:,} summarized; {found.results['again']:,} asked for again"
+            f"results of tools: {whole:,} kept whole, {cut:,} summarized; {summary.results['again']:,} asked for again"
         )
-    for name, tally in found.steps.items():
+    for name, tally in summary.steps.items():
         refused = f", {tally.refused:,} refused" if tally.refused else ""
-        output.text(
-            f"  {name:<26} {tally.times:>5,} times{refused}: {tally.freed:,} tokens freed of {tally.wanted:,} wanted"
-        )
-    for reason, times in sorted(found.reasons.items(), key=lambda item: -item[1])[:_SHOWN]:
+        shown = f"{quantity(tally.times, 'time'):>11}{refused}"
+        output.text(f"  {name:<26} {shown}: {tally.freed:,} tokens freed of {tally.wanted:,} wanted")
+    for reason, times in sorted(summary.reasons.items(), key=lambda item: -item[1])[:_SHOWN]:
         output.text(f"reason: {output.plain(reason)} ({quantity(times, 'time')})")
-    if found.model["asked"]:
-        asked, used, refused_texts = (found.model[name] for name in ("asked", "used", "refused"))
+    if summary.model["asked"]:
+        calls, used, refused_texts = (summary.model[name] for name in ("asked", "used", "refused"))
         output.text(
-            f"language model: {quantity(asked, 'call')}, {used:,} of the returned texts used, {refused_texts:,} refused"
+            f"language model: {quantity(calls, 'call')}, {used:,} of the returned texts used, {refused_texts:,} refused"
         )
-    for name, worth in sorted(found.worth.items(), key=lambda item: -item[1].tokens)[:_SHOWN]:
+    for name, worth in sorted(summary.worth.items(), key=lambda item: -item[1].tokens)[:_SHOWN]:
         scores = "" if worth.score is None else f", score {worth.score:.2f}"
         again = f"; {worth.again:,} asked for again" if worth.again else ""
         again += f", score {worth.score_again:.2f}" if worth.score_again is not None else ""
@@ -99,7 +99,7 @@ def _print(found: Summary, path: Path) -> None:
             f"  {output.plain(name)}: {quantity(worth.blocks, 'block')} evicted, "
             f"{worth.tokens:,} tokens freed{scores}{again}"
         )
-    others = {name: times for name, times in found.events.items() if name.split(":")[0] in _SHOWN_EVENTS}
+    others = {name: times for name, times in summary.events.items() if name.split(":")[0] in _SHOWN_EVENTS}
     for name, times in others.items():
         output.text(f"{output.plain(name)} ({times:,})")
 

@@ -96,13 +96,13 @@ def compact_command(
     engine = CompressionEngine(counter, provider=provider, kept_turns=keep_turns)
     merge = engine.model.merge_texts if engine.model else None
     evictor = messages.evictor(policy, counter, memory, merge=merge)
-    found = cascade.reduce(seen.conversation, target, engine, evictor, STRATEGIES[strategy])
-    messages.write(found.conversation.given, to["target_file"])
+    reduction = cascade.reduce(seen.conversation, target, engine, evictor, STRATEGIES[strategy])
+    messages.write(reduction.conversation.given, to["target_file"])
     if to["as_json"]:
-        output.json("compaction", _data(seen, found, counter))
+        output.json("compaction", _data(seen, reduction, counter))
     else:
-        _report(source, seen, found, counter)
-    ctx.exit(OK if found.cascade.is_reached and not found.missed else REFUSED)
+        _report(source, seen, reduction, counter)
+    ctx.exit(OK if reduction.cascade.is_reached and not reduction.missed else REFUSED)
 
 
 def _target(seen: SeenConversation, model: str | None, window: int | None, memory: Memory | None) -> int:
@@ -117,20 +117,20 @@ def _target(seen: SeenConversation, model: str | None, window: int | None, memor
     return max(int(model_windows.TARGET * limit.usable) - frame, 1)
 
 
-def _data(seen: SeenConversation, found: Reduction, counter: Counter) -> dict[str, Any]:
-    before, after = seen.conversation.tokens, found.conversation.tokens
+def _data(seen: SeenConversation, reduction: Reduction, counter: Counter) -> dict[str, Any]:
+    before, after = seen.conversation.tokens, reduction.conversation.tokens
     return {
-        "reached": found.cascade.is_reached,
+        "reached": reduction.cascade.is_reached,
         "model": counter.family.name,
         "tokens_before": before,
         "tokens_after": after,
-        "target": found.cascade.target,
+        "target": reduction.cascade.target,
         "saved": round(1 - after / before, 3) if before else 0.0,
-        "steps": [_step_data(step) for step in found.cascade.steps],
-        "must_survive": {kind: {"of": number, "kept": kept} for kind, (number, kept) in found.by_kind.items()},
-        "lost": [msgspec.to_builtins(one) for one in found.lost],
-        "checked": len(found.listed),
-        "missing": [msgspec.to_builtins(one) for one in found.missed],
+        "steps": [_step_data(step) for step in reduction.cascade.steps],
+        "must_survive": {kind: {"of": number, "kept": kept} for kind, (number, kept) in reduction.by_kind.items()},
+        "lost": [msgspec.to_builtins(essential) for essential in reduction.lost],
+        "checked": len(reduction.listed),
+        "missing": [msgspec.to_builtins(entry) for entry in reduction.missed],
         **messages.rest(seen),
     }
 
@@ -142,32 +142,34 @@ def _step_data(step: Step) -> dict[str, Any]:
     return data
 
 
-def _report(source: str, seen: SeenConversation, found: Reduction, counter: Counter) -> None:
-    before, after = seen.conversation.tokens, found.conversation.tokens
+def _report(source: str, seen: SeenConversation, reduction: Reduction, counter: Counter) -> None:
+    before, after = seen.conversation.tokens, reduction.conversation.tokens
     share = f" ({1 - after / before:.0%} less)" if before else ""
     output.note(
-        f"{before:,} -> {after:,} tokens of {counter.family.name}{share}; the target is {found.cascade.target:,}"
+        f"{before:,} -> {after:,} tokens of {counter.family.name}{share}; the target is {reduction.cascade.target:,}"
     )
     _note_origin(source, seen)
-    for step in found.cascade.steps:
+    for step in reduction.cascade.steps:
         output.note(_describe_step(step))
-    kept = ", ".join(f"{kind} {survived} of {number}" for kind, (number, survived) in found.by_kind.items())
+    kept = ", ".join(f"{kind} {survived} of {number}" for kind, (number, survived) in reduction.by_kind.items())
     if kept:
         output.note(f"of what must not be lost, this is kept: {kept}")
-    for one in found.lost:
-        output.note(f"lost in the result: {one.kind} {one.text[:80]!r}")
-    for entry in found.missed:
+    for essential in reduction.lost:
+        output.note(f"lost in the result: {essential.kind} {essential.text[:80]!r}")
+    for entry in reduction.missed:
         output.note(f"missing in the result: {entry.kind} {entry.text[:80]!r}")
-    if found.listed and not found.missed:
-        output.note(f"all {len(found.listed):,} entries of a separate list of what must not be lost are kept")
+    if reduction.listed and not reduction.missed:
+        output.note(
+            f"nothing on the separate list of what must not be lost is missing (entries: {len(reduction.listed):,})"
+        )
     messages.warn_of_rest(seen)
     if after < before * (1 - _BOLD):
         output.note(
             f"warning: more than {_BOLD:.0%} of the tokens were removed; a larger --target, or compacting earlier, "
             "keeps more"
         )
-    if not found.cascade.is_reached:
-        output.note(f"the result is {after - found.cascade.target:,} tokens larger than the target")
+    if not reduction.cascade.is_reached:
+        output.note(f"the result is {after - reduction.cascade.target:,} tokens larger than the target")
 
 
 def _note_origin(source: str, seen: SeenConversation) -> None:
@@ -177,7 +179,7 @@ def _note_origin(source: str, seen: SeenConversation) -> None:
     """
     if (transcript := seen.transcript) is None:
         return
-    output.note("counted are the messages of the transcript's last window, without system prompt and tools")
+    output.note("only the messages of the transcript's last window are counted, without system prompt and tools")
     if transcript.reported:
         output.note(
             f"the model reported {transcript.reported:,} tokens for the whole window, as `memctl window status` shows"
@@ -246,8 +248,8 @@ def evict_command(
     conversation = seen.conversation
     need = free if free is not None else max(0, conversation.tokens - (target or 0))
     engine = messages.evictor(policy, counter, memory, placeholder_max_tokens=placeholder)
-    given, result = engine.evict_from(conversation, need, task=task)
-    messages.write(given, to["target_file"])
+    body, result = engine.evict_from(conversation, need, task=task)
+    messages.write(body, to["target_file"])
     data = _evict_data(seen, result, counter)
     if to["as_json"]:
         output.json("eviction", data)
@@ -268,8 +270,8 @@ def _evict_data(seen: SeenConversation, result: EvictionResult, counter: Counter
         "tokens_freed": result.tokens_freed,
         "placeholders": result.placeholders_generated,
         "similar_by": result.similar_by or None,
-        "evicted": [msgspec.to_builtins(one) for one in result.evictions],
-        "kept": [msgspec.to_builtins(one) for one in result.kept],
+        "evicted": [msgspec.to_builtins(eviction) for eviction in result.evictions],
+        "kept": [msgspec.to_builtins(block) for block in result.kept],
         "held": result.held,
         **messages.rest(seen),
     }
@@ -283,14 +285,15 @@ def _evict_report(source: str, seen: SeenConversation, result: EvictionResult, d
         f"{quantity(number, 'block')} evicted ({data['policy']})"
     )
     _note_origin(source, seen)
-    for one in sorted(result.evictions, key=lambda one: one.after - one.before)[:12]:
-        what = f"{one.content_type.value} {one.tool_name}".strip()
-        output.note(f"  turn {one.turn:>3}  {one.before:>7,} -> {one.after:>3,}  {what}  (score {one.score:.2f})")
+    for eviction in sorted(result.evictions, key=lambda eviction: eviction.after - eviction.before)[:12]:
+        what = f"{eviction.content_type.value} {eviction.tool_name}".strip()
+        change = f"{eviction.before:>7,} -> {eviction.after:>3,}"
+        output.note(f"  turn {eviction.turn:>3}  {change}  {what}  (score {eviction.score:.2f})")
     if number > 12:
-        output.note(f"  and {number - 12:,} more blocks: --json lists all")
+        output.note(f"  and {quantity(number - 12, 'more block')}: --json lists all")
     messages.warn_of_rest(seen)
     if not result.is_reached:
         missed = result.target_free_tokens - result.tokens_freed
-        output.note(f"{missed:,} tokens too few were freed, because these can't be evicted:")
+        output.note(f"{quantity(missed, 'more token')} should have been freed, but these blocks can't be evicted:")
         for why, tokens in list(result.held.items())[:_HELD]:
             output.note(f"  {tokens:>7,}  {why}")

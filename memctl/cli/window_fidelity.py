@@ -74,25 +74,25 @@ def fidelity_command(
     before, after = _contents(original), _contents(compressed)
     questions = fidelity.parse_questions(read(asked), asked) if asked else fidelity.generate_questions(before.session)
     provider = transcript_input.provider_if_any(memory_access.memory_if_any(ctx), no_llm=no_llm)
-    found = _judged(before.text, after.text, questions, provider)
+    result = _judged(before.text, after.text, questions, provider)
     listed = before.entries if not asked else ()
     missed = checklist.missing(listed, after.text)
-    if found.score is None and not listed:
+    if result.score is None and not listed:
         raise MemctlError(
             f"{original} answers none of the questions, so there is nothing to measure",
             "give questions about facts of this text: --questions FILE",
         )
-    score = min(1.0 if found.score is None else found.score, _NOT_ALL if missed else 1.0)
+    score = min(1.0 if result.score is None else result.score, _NOT_ALL if missed else 1.0)
     has_chosen = ctx.get_parameter_source("least") is ParameterSource.COMMANDLINE
     passed = score >= least and (not missed or has_chosen)
     if as_json:
         data = {"original": original, "compressed": compressed, "min": least, "passed": passed}
-        data |= {"counted": found.counted, "fewest_questions": fidelity.FEWEST_QUESTIONS}
+        data |= {"counted": result.counted, "fewest_questions": fidelity.FEWEST_QUESTIONS}
         data |= {"original_since": before.since, "compressed_since": after.since}
-        data |= {"checked": len(listed), "missing": [msgspec.to_builtins(one) for one in missed]}
-        output.json("window_fidelity", {**data, **msgspec.to_builtins(found), "score": score})
+        data |= {"checked": len(listed), "missing": [msgspec.to_builtins(entry) for entry in missed]}
+        output.json("window_fidelity", {**data, **msgspec.to_builtins(result), "score": score})
     else:
-        _print(found, score, least, missed)
+        _print(result, score, least, missed)
     ctx.exit(OK if passed else REFUSED)
 
 
@@ -108,8 +108,8 @@ def _judged(before: str, after: str, questions: Sequence[Question], provider: Pr
 
 def _contents(source: str) -> Contents:
     """Return what a file has for a model, and say on stderr where its last window begins."""
-    with lines(source) as found:
-        contents = fidelity.read_contents("".join(found).encode(), source)
+    with lines(source) as stream:
+        contents = fidelity.read_contents("".join(stream).encode(), source)
     if not contents.session.events and contents.session.form != "text":
         raise MemctlError(f"{source} has no text to read", "give a transcript, messages as JSON, or a text")
     messages.warn_of_broken(contents.session.broken, source)
@@ -117,24 +117,24 @@ def _contents(source: str) -> Contents:
     return contents
 
 
-def _print(found: Fidelity, score: float, least: float, missed: Sequence[Entry]) -> None:
-    lost = [answer for answer in found.answers if answer.kept is False]
-    aside = [answer for answer in found.answers if answer.kept is None]
-    is_telling = found.counted >= fidelity.FEWEST_QUESTIONS
+def _print(result: Fidelity, score: float, least: float, missed: Sequence[Entry]) -> None:
+    lost = [answer for answer in result.answers if answer.kept is False]
+    aside = [answer for answer in result.answers if answer.kept is None]
+    is_telling = result.counted >= fidelity.FEWEST_QUESTIONS
     verdict = "enough" if is_telling else "but from too few questions"
     if missed or score < least:
         verdict = "too little" if score < least else "but something is missing"
     output.text(
         f"fidelity {score:.2f}, {verdict} (at least {least:.2f}): "
-        f"{found.counted - len(lost)} of {quantity(found.counted, 'question')} still answered"
+        f"{result.counted - len(lost)} of {quantity(result.counted, 'question')} still answered"
     )
     if not is_telling:
         wanted = "10 to 20 questions are better: --questions FILE asks your own"
-        output.note(f"a score from {quantity(found.counted, 'question')} says little, {wanted}")
+        output.note(f"a score from {quantity(result.counted, 'question')} says little, {wanted}")
     if lost:
         output.text()
-        facts = [", ".join(one.lost) or f"{one.question.ask} ({one.note})" for one in lost]
-        categories = [one.question.category or "-" for one in lost]
+        facts = [", ".join(answer.lost) or f"{answer.question.ask} ({answer.note})" for answer in lost]
+        categories = [answer.question.category or "-" for answer in lost]
         output.columns([("lost", *row) for row in zip(categories, facts, strict=True)])
     if missed:
         output.text()

@@ -54,7 +54,7 @@ def of_model(model: str | None, window: int | None, host: str, memory: Memory | 
 
     The size is that in `window` (an option), or else in MEMCTL_CONTEXT_WINDOW, or else in the setting
     `max_context_tokens`; otherwise it follows from the name of `model`, by default the model in the memory's settings.
-    If memctl does not know the model's size, a default is used. `host` is the name of the program that compacts the
+    If memctl does not know the model, the size is a default. `host` is the name of the program that compacts the
     window.
     """
     from memctl.window import limits, profiles
@@ -104,5 +104,5 @@ def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, int
     from memctl.window import config
 
     values = read_yaml(read(file), file) if file else memory.config.window if memory else {}
-    found = config.from_values(values, file or "config.yaml, window")
-    return found, None if values.get("max_context_tokens") is None else found.max_context_tokens
+    parsed = config.from_values(values, file or "config.yaml, window")
+    return parsed, None if values.get("max_context_tokens") is None else parsed.max_context_tokens

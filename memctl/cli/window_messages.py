@@ -71,8 +71,8 @@ def read(
         raise MemctlError(
             "--json prints the report on standard output, so the messages need a file", "give --output FILE", USAGE
         )
-    with lines(source) as found:
-        seen = status.read(found, source, lambda named: token_counter.counter_for(model, named, memory))
+    with lines(source) as stream:
+        seen = status.read(stream, source, lambda named: token_counter.counter_for(model, named, memory))
     if seen.is_transcript and target_file is not None and os.path.realpath(target_file) == os.path.realpath(source):
         raise MemctlError(
             f"--output names the transcript that is read, {target_file}", "give another file by --output", USAGE
@@ -149,12 +149,12 @@ def note_window(name: str, since: int) -> None:
 
 def warn_of_rest(seen: SeenConversation) -> None:
     """Print on standard error which parts of a file with a conversation are neither counted nor written."""
-    found = rest(seen)
-    if found["uncounted"]:
-        shown = ", ".join(f"{name} ({count})" for name, count in sorted(found["uncounted"].items()))
+    parts = rest(seen)
+    if parts["uncounted"]:
+        shown = ", ".join(f"{name} ({count})" for name, count in sorted(parts["uncounted"].items()))
         output.note(f"these parts are not counted, because they have no text: {shown}")
-    if left_out := found["left_out"]:
+    if left_out := parts["left_out"]:
         many = "call or result is left out, because the transcript lacks its result or call" if left_out == 1 else None
         many = many or "calls or results are left out, because the transcript lacks their results or calls"
         output.note(f"{left_out:,} {many}")
-    warn_of_broken(found["broken_lines"])
+    warn_of_broken(parts["broken_lines"])

@@ -35,7 +35,7 @@ def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[st
     ),
     (
         "memctl window simulate session.jsonl --policy fifo,hybrid --budget 60000 --trigger 0.9",
-        "Compare two policies, evicting only when 90 % of the budget are used.",
+        "Compare two policies, evicting only when 90 % of the budget is used.",
     ),
     ("memctl window simulate session.jsonl --budget 100000 --json", "Print the curve of each policy as JSON."),
 )
@@ -84,8 +84,8 @@ def simulate_command(
         raise MemctlError("--target must be lower than --trigger", exit_code=USAGE)
     from memctl.window import Simulation, reading
 
-    with lines(source) as found:
-        loaded = reading.load(found, source, whole=True)
+    with lines(source) as stream:
+        loaded = reading.load(stream, source, whole=True)
     counter = token_counter.counter_for(model, loaded.model, memory_access.memory_if_any(ctx))
     broken = messages.broken_in(loaded.transcript)
     simulation = Simulation(loaded.parse(counter).blocks, counter)
@@ -104,7 +104,7 @@ def simulate_command(
             "broken_lines": broken,
             "requests": len(simulation.curve),
             "unmanaged": {"tokens": sum(simulation.curve), "peak": max(simulation.curve), "curve": simulation.curve},
-            "policies": [_data(one) for one in replays],
+            "policies": [_data(replay) for replay in replays],
         }
         output.json("window_simulation", data)
         return
@@ -119,44 +119,44 @@ def _print(simulation: Simulation, replays: list[Replay], counter: Counter, budg
         f"{counter.family.name}, at most {peak:,} each; budget of a request: {budget:,}, {how}"
     )
     head = ("policy", "saved", "share", "peak", "evictions", "over", "regrets/100", "tokens/100")
-    output.columns([head, *(_row(one) for one in replays)])
+    output.columns([head, *(_row(replay) for replay in replays)])
     output.text()
     output.columns(
         [
             ("unmanaged", _curve(simulation.curve, peak)),
-            *((one.policy.value, _curve(one.curve, peak)) for one in replays),
+            *((replay.policy.value, _curve(replay.curve, peak)) for replay in replays),
         ]
     )
 
 
-def _data(one: Replay) -> dict[str, Any]:
+def _data(replay: Replay) -> dict[str, Any]:
     return {
-        "policy": one.policy.value,
-        "tokens": one.managed,
-        "saved": one.saved,
-        "peak": one.peak,
-        "evictions": one.evictions,
-        "blocks_evicted": one.evicted,
-        "over_budget": one.over_budget,
-        "regrets": one.regrets,
-        "regret_tokens": one.regret_tokens,
-        "regrets_per_100_requests": one.per_hundred(one.regrets),
-        "regret_tokens_per_100_requests": one.per_hundred(one.regret_tokens),
-        "curve": one.curve,
+        "policy": replay.policy.value,
+        "tokens": replay.managed,
+        "saved": replay.saved,
+        "peak": replay.peak,
+        "evictions": replay.evictions,
+        "blocks_evicted": replay.evicted,
+        "over_budget": replay.over_budget,
+        "regrets": replay.regrets,
+        "regret_tokens": replay.regret_tokens,
+        "regrets_per_100_requests": replay.per_hundred(replay.regrets),
+        "regret_tokens_per_100_requests": replay.per_hundred(replay.regret_tokens),
+        "curve": replay.curve,
     }
 
 
-def _row(one: Replay) -> tuple[str, ...]:
-    share = one.saved / one.unmanaged if one.unmanaged else 0.0
+def _row(replay: Replay) -> tuple[str, ...]:
+    share = replay.saved / replay.unmanaged if replay.unmanaged else 0.0
     return (
-        one.policy.value,
-        f"{one.saved:,}",
+        replay.policy.value,
+        f"{replay.saved:,}",
         f"{share:.0%}",
-        f"{one.peak:,}",
-        f"{one.evictions:,}",
-        f"{one.over_budget:,}",
-        f"{one.per_hundred(one.regrets):,}",
-        f"{one.per_hundred(one.regret_tokens):,}",
+        f"{replay.peak:,}",
+        f"{replay.evictions:,}",
+        f"{replay.over_budget:,}",
+        f"{replay.per_hundred(replay.regrets):,}",
+        f"{replay.per_hundred(replay.regret_tokens):,}",
     )
 
 

@@ -66,7 +66,7 @@ looking = options(
         type=click.IntRange(min=1),
         default=model_windows.DEFAULT_OUTPUT,
         show_default=True,
-        help="Tokens that this program keeps free for the model's answer.",
+        help="Tokens that the program of --host keeps free for the model's answer.",
     ),
     click.option(
         "--config",
@@ -85,25 +85,25 @@ looking = options(
 class WindowSource:
     """A file with a conversation, and the options that say how its window is measured.
 
-    `file` is the file's path, by default the newest transcript of Claude Code for this project. `given` has the values
-    of the command's options.
+    `file` is the file's path, by default the newest transcript of Claude Code for this project. `values` are those of
+    the command's options, by the names of their parameters.
     """
 
-    def __init__(self, ctx: click.Context, file: str | None, given: dict[str, Any]) -> None:
-        self.file = file or str(_newest(ctx, given["projects"]))
+    def __init__(self, ctx: click.Context, file: str | None, values: dict[str, Any]) -> None:
+        self.file = file or str(_newest(ctx, values["projects"]))
         self.counted_as = ""  # whose tokens, once something was read
-        self._given = given
+        self._values = values
         self._memory = memory_access.memory_if_any(ctx)
         self._usual: float | None = None  # tokens that a request adds in the user's other sessions
-        self.config, self._usable = window_limit.settings(given["settings"], self._memory)
+        self.config, self._usable = window_limit.settings(values["settings"], self._memory)
 
     def read(self) -> SeenConversation:
         """Return the conversation in the file; raises MemctlError if the file can't be read.
 
         The file is read line by line, since a transcript may be large.
         """
-        with lines(self.file) as found:
-            return status.read(found, self.file, self._counter)
+        with lines(self.file) as stream:
+            return status.read(stream, self.file, self._counter)
 
     def judge(self, seen: SeenConversation, limit: Limit) -> Status:
         """Return how full the window of a conversation is, its zone, and when it will probably be red."""
@@ -112,25 +112,25 @@ class WindowSource:
         return status.judge(seen, limit, self.config, self._usual)
 
     def _counter(self, model: str) -> Counter:
-        found = token_counter.counter_for(None, self._given["model"] or model, self._memory)
-        self.counted_as = found.family.name
-        return found
+        counter = token_counter.counter_for(None, self._values["model"] or model, self._memory)
+        self.counted_as = counter.family.name
+        return counter
 
     def limit(self, seen: SeenConversation) -> Limit:
-        """Return the limit of the window, from the command's options, the settings, and the conversation."""
+        """Return the window's size, and the tokens usable of it, by the options, the settings, and the conversation."""
         return window_limit.of_conversation(
-            seen, self._usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT}
+            seen, self._usable, self._memory, **{name: self._values[name] for name in _OF_LIMIT}
         )
 
     def warn(self, seen: SeenConversation, limit: Limit) -> None:
-        """Print a warning if the window's size is uncertain, and which parts of the file were not read."""
+        """Print a warning if the window's size is uncertain, and which parts of the file were not counted."""
         window_limit.warn_of(limit)
         messages.warn_of_rest(seen)
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
-    kept = Path(projects) if projects else claude_code.projects(os.environ, Path.home())
-    return claude_code.newest_transcript(Path(os.path.realpath(ctx.obj.folder)), kept)
+    folder = Path(projects) if projects else claude_code.projects(os.environ, Path.home())
+    return claude_code.newest_transcript(Path(os.path.realpath(ctx.obj.folder)), folder)
 
 
 _EVERY = 2.0  # seconds between two looks at a live file
@@ -152,7 +152,7 @@ _EVERY = 2.0  # seconds between two looks at a live file
 @json_option
 @click.pass_context
 def status_command(
-    ctx: click.Context, /, file: str | None, picture: str | None, watch: bool, as_json: bool, **given: Any
+    ctx: click.Context, /, file: str | None, picture: str | None, watch: bool, as_json: bool, **values: Any
 ) -> None:
     """Show how full a model's context window is: its zone, what each component takes, how soon it is red.
 
@@ -165,7 +165,7 @@ def status_command(
     system_prompt, preserve), budget (profile, allocations, soft_limit_pct), cross_window (state_file, progress_file,
     auto_save_threshold), health_monitoring (metrics, alerts).
     """
-    source = WindowSource(ctx, file, given)
+    source = WindowSource(ctx, file, values)
     if watch:
         if not sys.stdout.isatty() or as_json or picture or source.file == "-":
             raise MemctlError(
@@ -177,18 +177,18 @@ def status_command(
         raise MemctlError(f"--svg names the transcript that is read, {picture}", "give another file by --svg", USAGE)
     seen = source.read()
     limit = source.limit(seen)
-    found = source.judge(seen, limit)
+    result = source.judge(seen, limit)
     if picture:
         thresholds = source.config.pressure.thresholds
-        drawn = curve.svg(seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(found.reading)}")
+        drawn = curve.svg(seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(result.reading)}")
         if picture == "-":
             output.text(drawn, newline=False)
             return
         output_file.write(Path(picture), drawn)
     if as_json:
-        output.json("window_status", _data(source, seen, limit, found))
+        output.json("window_status", _data(source, seen, limit, result))
     else:
-        _print(source, seen, limit, found)
+        _print(source, seen, limit, result)
 
 
 def _follow(source: WindowSource) -> None:
@@ -212,18 +212,18 @@ def _follow(source: WindowSource) -> None:
 def _stamp(file: str) -> tuple[int, int] | None:
     """Return when a file was last changed, and its size; None if it is missing, which its reader reports."""
     try:
-        found = os.stat(file)
+        info = os.stat(file)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return info.st_mtime_ns, info.st_size
 
 
 def _headline(reading: PressureReading) -> str:
     return f"{reading.zone.value}, {reading.current_tokens:,} of {reading.max_tokens:,} tokens"
 
 
-def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: Status) -> None:
-    reading = found.reading
+def _print(source: WindowSource, seen: SeenConversation, limit: Limit, result: Status) -> None:
+    reading = result.reading
     output.text(output.name(source.file))
     zone = click.style(reading.zone.value.upper(), fg=window_limit.ZONE_COLOURS[reading.zone.value], bold=True)
     origin = "reported by the model" if reading.source == MODEL_REPORTED else f"counted here as for {source.counted_as}"
@@ -232,11 +232,11 @@ def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: St
         f"of the {limit.usable:,} {_fits(limit)}"
     )
     output.text(f"{_growth(reading, source.config.pressure.velocity_window)}{_until_red(reading)}\n")
-    output.columns([(part.name, curve.bar(_share(part)), _use(part)) for part in found.parts])
+    output.columns([(part.name, curve.bar(_share(part)), _use(part)) for part in result.parts])
     _print_curve(seen, limit)
-    if found.largest:
+    if result.largest:
         output.text("\nlargest results of tools")
-        output.columns([_large_row(one) for one in found.largest])
+        output.columns([_large_row(large) for large in result.largest])
     hint = _suited(limit, source.config.pressure.thresholds)
     if hint:
         output.text(f"\n{hint}")
@@ -294,9 +294,9 @@ def _print_curve(seen: SeenConversation, limit: Limit) -> None:
         output.text(curve.sparkline(seen_curve, limit.usable))
 
 
-def _large_row(one: status.Large) -> tuple[str, ...]:
-    line = f"line {one.line}" if one.line else ""
-    return (f"{one.tokens:,}", one.tool or "?", f"turn {one.turn}", line, one.about)
+def _large_row(large: status.Large) -> tuple[str, ...]:
+    line = f"line {large.line}" if large.line else ""
+    return (f"{large.tokens:,}", large.tool or "?", f"turn {large.turn}", line, large.about)
 
 
 def _suited(limit: Limit, thresholds: Thresholds) -> str:
@@ -308,15 +308,15 @@ def _suited(limit: Limit, thresholds: Thresholds) -> str:
     return f"hint: for a window of {limit.window:,} tokens, set pressure.thresholds to {values}"
 
 
-def _data(source: WindowSource, seen: SeenConversation, limit: Limit, found: Status) -> dict[str, Any]:
+def _data(source: WindowSource, seen: SeenConversation, limit: Limit, result: Status) -> dict[str, Any]:
     plain = msgspec.to_builtins
     return {
         "file": output.name(source.file),
         "model": seen.model or None,
         "limit": plain(limit),
-        "reading": plain(found.reading),
-        "components": [{**plain(part), "share": round(_share(part), 3)} for part in found.parts],
-        "largest_results": plain(found.largest),
+        "reading": plain(result.reading),
+        "components": [{**plain(part), "share": round(_share(part), 3)} for part in result.parts],
+        "largest_results": plain(result.largest),
         "curve": {"points": seen.curve.points, "compactions": plain(seen.curve.compactions)},
         "suited_thresholds": plain(Thresholds.suited_to(limit.window)),
         "not_counted": seen.conversation.uncounted,
@@ -341,15 +341,15 @@ _PERCENT = ("utilization", "fidelity_score", "tool_result_bloat")
 @looking
 @json_option
 @click.pass_context
-def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **given: Any) -> None:
+def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **values: Any) -> None:
     """Judge a window by six metrics: their values now, which alarms they raise, and trends over the last ten requests.
 
     Evictions and fidelity are not measured here: only the program that manages a window knows them.
     """
-    source = WindowSource(ctx, file, given)
+    source = WindowSource(ctx, file, values)
     seen = source.read()
     limit = source.limit(seen)
-    found = source.judge(seen, limit)
+    result = source.judge(seen, limit)
     monitoring = source.config.health_monitoring
     begun: list[tuple[int, Alert]] = []
     monitor = ContextHealthMonitor(
@@ -357,9 +357,9 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
         metrics=monitoring.metrics,
         on_alert=lambda alert: begun.append((monitor.history[-1].turn, alert)),
     )
-    for snapshot in found.history:
+    for snapshot in result.history:
         monitor.observe(snapshot)
-    last = found.history[-1] if found.history else HealthSnapshot()
+    last = result.history[-1] if result.history else HealthSnapshot()
     alerts, trends = monitor.check_alerts(), monitor.trend_report()
     if as_json:
         plain = msgspec.to_builtins
@@ -403,7 +403,7 @@ def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:
 def _watched(last: HealthSnapshot, alerts: list[Alert]) -> list[Alert]:
     """Return the metrics that are outside of their healthy range without an alarm."""
     alarming = {alert.metric for alert in alerts}
-    return [one for one in health.watch(last) if one.metric not in alarming]
+    return [alert for alert in health.watch(last) if alert.metric not in alarming]
 
 
 def _row(name: str, last: HealthSnapshot, trend: Trend) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ strict_option = click.option(
 discard_option = click.option(
     "--discard",
     is_flag=True,
-    help="Go on even if edits that no commit has are lost.",
+    help="Go on even if uncommitted edits are lost.",
 )
 
 
@@ -117,9 +117,10 @@ writing = options(
 
 
 def carry_out(memory: Memory, plan: Plan, flags: Mapping[str, Any]) -> None:
-    """Write and commit the change that `plan` returns, and print the result (see `outcome`).
+    """Write and commit the change that the function `plan` returns, and print the result (see `outcome`).
 
-    `flags` are the options that all writing commands have (see `take_flags`).
+    `plan` gets the generator of new ids, when the memory is locked for others. `flags` are the options that all writing
+    commands have (see `take_flags`).
     """
     from memctl.write import transaction
 

@@ -149,7 +149,7 @@ def export_folder(
 
 
 def _last_exports(memory: Memory) -> dict[str, str]:
-    """Return the digest of each file at its last export, by absolute path; {} if the list can't be read."""
+    """Return the hash of each file at its last export, by absolute path; {} if the list can't be read."""
     try:
         return msgspec.json.decode((memory.private / _EXPORTS).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError):

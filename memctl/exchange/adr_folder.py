@@ -89,8 +89,8 @@ class AdrImport(ImportResult, frozen=True):
     """The result of importing a folder: its files by what the import does with them.
 
     `added` maps the names of the files that are imported to the ids of their new decisions. `changed` maps the names of
-    files that were imported before, and have changed since, to the ids of their decisions. `templates` and `skipped`
-    are names of files that are no decisions.
+    files that were imported before, and have changed since, to the ids of their decisions. `templates` are the names of
+    templates for new ADRs, and `skipped` those of all other files that are no decisions.
     """
 
     added: Mapping[str, str] = MappingProxyType({})
@@ -104,7 +104,7 @@ class AdrFolder(msgspec.Struct, frozen=True):
 
     `decisions` are the files that were read, in the order of their numbers. `refused` has a message, with file and
     line, on each file that could not be read. `names` are the names of the files that were read or refused. `templates`
-    and `skipped` are the names of files that are no decisions.
+    are the names of templates for new ADRs, and `skipped` those of all other files that are no decisions.
     """
 
     names: Sequence[str]
@@ -179,10 +179,10 @@ def _reason(name: str, error: FrontMatterError | InvalidRecord | OSError) -> str
 
 
 def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
-    """Return the result of importing the ADRs of a folder, with the Change that adds them as decisions.
+    """Read the ADRs of a folder; return the Change that adds them as decisions, and what becomes of each file.
 
     Files that were imported before are left alone. Raises MemctlError, naming files and lines, if no file can be
-    imported, and if the import is strict, even if a single file can't be imported.
+    imported or, in a strict import, if any file can't be imported.
     """
     links_in = LinkRebase(target.memory)
     listing = read_folder(folder, links_in)
@@ -299,7 +299,7 @@ def _faults(target: ImportTarget, item: AdrFile) -> list[str]:
     kept, body = frontmatter.read(text)
     origin = adr_text.read_origin(kept)
     if origin is None or adr_text.file_text(origin, body) != item.text:
-        return [f"{item.file}:1: a later `memctl export adr` would change the form of this file"]
+        return [f"{item.file}:1: memctl can't write this file again unchanged: `memctl export adr` would alter it"]
     return []
 
 

@@ -146,7 +146,7 @@ def new_head(
     It is needed if the decision was not imported from a file, or is exported in another form than that file's. `file`
     is the file's name; in the form "nygard" the title begins with its number. `successors` are the decisions that
     supersede this one, `predecessors` those that it supersedes. `old` are the stored parts of the imported file, None
-    if there is none: what its beginning has besides title, status and date is kept.
+    if there is none; whatever else the beginning of this file has is kept.
     """
     front, above, below = _other_parts(old) if old else ("", "", "")
     day = record.timestamp[:10]

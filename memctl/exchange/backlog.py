@@ -55,7 +55,10 @@ def files(folder: Path) -> list[Path]:
 
 
 def import_backlog(target: ImportTarget, folder: Path) -> ImportResult:
-    """Return the result of importing the tasks of Backlog.md in a folder; raises MemctlError if it has no tasks."""
+    """Read the tasks of Backlog.md in a folder; return the Change that records them, and messages on what is lost.
+
+    Raises MemctlError if the folder has no tasks.
+    """
     links, unknown = LinkRebase(target.memory), UnknownValues()
     result = import_items(target, _tasks(files(folder), links, unknown), _HINT, canonical=canonical)
     return msgspec.structs.replace(result, notes=[*unknown.notes(), *result.notes, *links.notes])

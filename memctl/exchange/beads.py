@@ -42,7 +42,7 @@ class Comment(msgspec.Struct):
 
 
 class Issue(msgspec.Struct):
-    """An issue of beads, which is one line of its JSON Lines: the keys that an import reads."""
+    """An issue of beads (one line of its JSON Lines), with the keys that an import reads."""
 
     id: str | None = None
     title: str | None = None
@@ -67,7 +67,10 @@ class Issue(msgspec.Struct):
 
 
 def import_beads(target: ImportTarget, text: str) -> ImportResult:
-    """Return the result of importing issues of beads from JSON Lines, or from the JSON array of `bd list --json`."""
+    """Read issues of beads; return the Change that records them, and messages on what is lost.
+
+    `text` is JSON Lines, or the JSON array that `bd list --json` prints.
+    """
     unknown = UnknownValues()
     result = import_items(
         target, _items(text, unknown), "name the file with the issues of beads, such as .beads/issues.jsonl"

@@ -3,7 +3,7 @@
 Keys that are not memctl's are in an object `extra`. An import restores all values and texts of an export, but not the
 comments and the order of keys of a hand-written front matter. For an import `memory_type` and `title` are enough. The
 names of content fields (`rationale`, …, see rules.md#records) may be used instead of a `body`, and `author` may name
-who recorded it. An `id` of another tool is kept as `source_id`, and commands find the record by it.
+who made the record. An `id` of another tool is kept as `source_id`, and commands find the record by it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def export_lines(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[str]
 
 
 def import_json(target: ImportTarget, text: str) -> ImportResult:
-    """Return the result of importing records from JSON Lines, or from one JSON array.
+    """Read records in JSON Lines or a JSON array; return the Change that adds them, and messages on what is lost.
 
     A line that was imported before is skipped, so an import can be repeated. Such a line has the id, the memory_id or
     the `source_id` of a record in the memory, or it is equal to a line that was imported. A line with the id of a

@@ -68,7 +68,7 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
     rest = sorted((*unread, *other_lines), key=lambda part: part.line)
     left = "\n\n".join("\n".join(lines[part.line - 1 : part.end]).strip("\n") for part in _merge_adjacent(rest, lines))
     notes += (
-        [f"memctl knows no field for {places}, and keeps this in the record's text"]
+        [f"memctl knows no field for {places}: what is written there stays in the record's text"]
         if (places := _places(unread, lines))
         else []
     )
@@ -191,10 +191,10 @@ def is_markdown(source: str, text: str) -> bool:
 
 
 def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
-    """Return the result of importing all records that a text states under labels, such as `Decision:`.
+    """Read all records that a text states under labels, such as `Decision:`; return the Change that adds them.
 
-    `source` is the name of the text's file. A statement is skipped if a record of its type and title exists. Raises
-    MemctlError if no statement has a label.
+    The result also has messages on what the Change leaves out. `source` is the name of the text's file. A statement is
+    skipped if a record of its type and title exists. Raises MemctlError if no statement has a label.
     """
     if not text.isascii() and _SURROGATES.search(text):
         raise MemctlError(f"{source} is not UTF-8 text", "save it as UTF-8")

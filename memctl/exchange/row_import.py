@@ -72,10 +72,10 @@ def import_items(
     known: Sequence[str] = (),
     canonical: Callable[[str], str] = str,
 ) -> ImportResult:
-    """Return the result of importing items, with a message on each item that can't be imported.
+    """Return the Change that records the items of an import, and a message on each item that can't be imported.
 
-    Raises MemctlError with `hint` if no item can be imported; if the import is strict, it also does so if a single item
-    or link can't be imported. `known` are the ids of records that the caller has skipped, because they were imported
+    Raises MemctlError with `hint` if no item can be imported or, in a strict import, if any item or link can't be
+    imported. `known` are the ids of records that the caller has skipped, because they were imported
     before. `canonical` is a function that gives an id of another tool one form, so that different ways to write the id
     are equal.
     """
@@ -109,7 +109,7 @@ def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool)
     """
     if refused and (is_strict or not is_some):
         more = [f"… and {len(refused) - _SHOWN:,} more"] if len(refused) > _SHOWN else []
-        hint = "correct them, or leave out --strict: then all others are imported" if is_some else hint
+        hint = "correct what is listed above, or leave out --strict to import the rest" if is_some else hint
         raise MemctlError("nothing was imported:\n" + "\n".join([*refused[:_SHOWN], *more]), hint)
 
 

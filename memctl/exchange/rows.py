@@ -66,7 +66,7 @@ class Problems:
         if self.is_strict:
             self.refused.append(text)
         else:
-            self.notes.append(f"{text}: this is left out")
+            self.notes.append(f"{text}: the link is left out")
 
 
 class UnknownValues:

@@ -36,7 +36,7 @@ class CommitPending(Exception):
     The files that were to be committed stay on the disk as they are.
     """
 
-    def __init__(self, why: str, hint: str = "run `memctl commit` once that is over") -> None:
+    def __init__(self, why: str, hint: str = "run `memctl commit` to try again") -> None:
         super().__init__(why)
         self.why = why
         self.hint = hint
@@ -111,8 +111,8 @@ def commit_on_ref(
     commit. `files` are bytes by path, None for a deletion. `prepared` holds Git commands that were started for these
     paths; this function ends them. `by_agent` says that an agent makes the commit, not a person.
 
-    The user's commit hooks do not run. Raises CommitPending if Git fails, or if a commit to the branch would be
-    refused, too, such as during a merge.
+    The user's commit hooks do not run. Raises CommitPending if Git fails, and also whenever a commit to the branch
+    would be refused, such as during a merge.
     """
     (ref, parent), importer = place, prepared.importer
     try:
@@ -177,9 +177,12 @@ def _check_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:
 def forbid_if_unsafe(repository: Repository) -> None:
     """Raise CommitPending inside the hook of another commit, and during a merge, rebase or the like."""
     if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing_process()):
-        raise AllPending("another commit is being made: memctl was called by a Git hook")
+        raise AllPending(
+            "another commit is being made: memctl was called by a Git hook",
+            "run `memctl commit` once that commit is made",
+        )
     if operation := repository.under_way():
-        raise AllPending(operation + UNDER_WAY)
+        raise AllPending(operation + UNDER_WAY, f"run `memctl commit` once the {operation[2:]} is over")
 
 
 def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None], hooks: Sequence[Path]) -> bool:
@@ -369,7 +372,7 @@ class NoIdentity(Exception):
 
 
 class Variables:
-    """Git's settings and the author of commits, read by a `git var -l` that runs while Python goes on.
+    """Git's settings and the author of commits, read by a `git var -l` that runs in the background.
 
     The method `close` ends that process.
     """
@@ -437,9 +440,9 @@ class Preparation:
         self.importer = Importer(repository)
 
     def ignored_path(self) -> str:
-        """Return the first of the paths that Git ignores, behind the rule that ignores it; "" if Git ignores none.
+        """Return the first of the paths that Git ignores, with the rule that ignores it; "" if Git ignores none.
 
-        The form is FILE:LINE:PATTERN of the rule, a tab, and the path. Raises GitFailed.
+        The form is the rule as FILE:LINE:PATTERN, a tab, and the path. Raises GitFailed.
         """
         if self._ignore is None:
             return ""
@@ -480,7 +483,7 @@ class NewCommit(msgspec.Struct, frozen=True):
 class Importer:
     """A running `git fast-import` that waits for a commit.
 
-    No branch changes before `finish`, even if this process dies.
+    No branch changes before `finish` is called, even if this process dies.
     """
 
     def __init__(self, repository: Repository) -> None:

@@ -135,7 +135,7 @@ def changed_in_worktree(repository: Repository) -> list[FileChange]:
 def changed_below(
     repository: Repository, folder: str, before: str, after: str | None = None, *, staged: bool = False
 ) -> list[str]:
-    """Return the files below a folder that the revision `before` has with another content than a newer version.
+    """Return the files below a folder that differ between the revision `before` and a newer version.
 
     The newer version is the revision `after` if that is given, the index if `staged` is True, and otherwise the
     worktree.

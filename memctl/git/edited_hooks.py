@@ -47,7 +47,7 @@ def refuse_move(repository: Repository, ref: str) -> None:
     if edited := find_edited(repository, repository.branch()[1], _REF_HOOKS):
         raise EditedHook(
             f"the Git hook {edited}; changing {ref} would run it, and an agent may not run a hook that was edited",
-            "commit the hook; or let the user write something with memctl, which accepts the edited hook",
+            "commit the hook, or ask the user to record something: memctl accepts the edited hook when a person writes",
         )
 
 

@@ -90,7 +90,7 @@ def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
 
 
 def has_discarded_versions(repository: Repository, path: str, revision: str, limit: int) -> bool:
-    """Return whether `commits` would find more among a path's latest `limit` commits with `discarded` than without it.
+    """Return whether `commits`, with this `limit`, would return more commits with `discarded` than without it.
 
     That is so if a merge took the file from one side only, although the other side had changed it, too. Git reads no
     more history than `limit` needs, which takes 4 ms; to read all of a history of 5,000 commits takes 69 ms.
@@ -246,8 +246,9 @@ def last_version(repository: Repository, path: str, beside: str = "") -> tuple[s
 def blobs_since(repository: Repository, path: str, base: str, limit: int) -> list[tuple[int, str]]:
     """Return the latest versions of a file, newest first: pairs of author time (Unix seconds) and blob id.
 
-    The blob id is "" where the file was deleted. Only versions are returned that HEAD or a branch has got since the
-    commit `base`; if `base` is "" or no longer exists, all versions are. Git reads at most `limit` commits.
+    The blob id is "" where the file was deleted. The versions are those in the histories of HEAD and of all branches,
+    but not in the history of the commit `base`; if `base` is "" or no longer exists, nothing is left out. Git reads at
+    most `limit` commits.
     """
     if not repository.has_head():
         return []

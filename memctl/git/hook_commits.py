@@ -22,8 +22,8 @@ class UnknownValue(MemctlError):
 def mode(repository: Repository) -> str:
     """Return the value of memctl.hookCommits: ALL, RECORDS or NONE, "" if it is not set; raises UnknownValue.
 
-    ALL commits everything to the branch; RECORDS commits pages of sessions and checkpoints to a ref of memctl's
-    instead; NONE commits nothing.
+    ALL commits everything to the branch. RECORDS commits records to the branch, but pages of sessions and checkpoints
+    to a ref of memctl's own. NONE commits nothing.
     """
     value = repository.setting(SETTING.lower())
     if value is None:

@@ -17,8 +17,8 @@ from memctl.git.trees import REGULAR, TreeEntry
 def entries(repository: Repository, *paths: str, without: str = "") -> list[TreeEntry]:
     """Return the files in the index at or below `paths`; without paths, all files.
 
-    Inside a Git hook the index is the one that Git is committing. A path with a merge conflict is returned once, as no
-    regular file.
+    Inside a Git hook the index is the one that Git is committing. A path with a merge conflict is returned once, and
+    counts as no regular file.
 
     Files in folders with the name `without` (such as ".memory", "" for none) are left out, at any depth, which saves
     Git from printing thousands of files. Characters such as `*` in `paths` are then Git's patterns.

@@ -1,4 +1,4 @@
-"""`git push`, with three kinds of failure: another push came first, the push is refused, or the connection broke."""
+"""`git push`, with three kinds of failure: another push came first, the push was refused, or the connection broke."""
 
 from __future__ import annotations
 

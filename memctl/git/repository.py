@@ -248,9 +248,9 @@ class Repository:
         return ""
 
     def is_moving(self) -> bool:
-        """Return whether a rebase, a bisection or the like is unfinished, which changed tracked files may stop.
+        """Return whether a rebase, a bisection or the like is unfinished: it may fail if tracked files are changed.
 
-        A merge goes on whatever else has changed.
+        A merge does not count: it can be concluded whatever else has changed.
         """
         return self.under_way() not in ("", _UNDER_WAY["MERGE_HEAD"], _UNDER_WAY["SQUASH_MSG"])
 
@@ -267,7 +267,7 @@ class Repository:
         return (self.git_dir / "MERGE_HEAD").exists()
 
     def ask_settings(self) -> None:
-        """Start the Git command that lists the settings, so that Python can go on until `settings` is called."""
+        """Start the Git command that lists the settings, without waiting for it; the method `settings` waits."""
         if self._settings is None and self._listing is None:
             self._listing = git.start(_LISTING, self.top)
 

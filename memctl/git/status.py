@@ -1,4 +1,4 @@
-"""The files below a folder that differ from HEAD, by a `git status` that runs while Python goes on.
+"""The files below a folder that differ from HEAD, by a `git status` that runs in the background.
 
 Among 100,000 files Git finds the changed ones in 0.15 s and the untracked ones in 0.11 s more. To save these 0.11 s,
 Git's list of untracked names is stored with stamps (times and sizes) of the index and of all folders. The list can
@@ -131,10 +131,10 @@ class UntrackedNames:
                 return items.split(b"\0") if items else []
         return None
 
-    def keep(self, items: Iterable[bytes], number: int) -> None:
+    def keep(self, items: Iterable[bytes], asked_at: int) -> None:
         """Store the lines `items` of `git status` for untracked and ignored files, such as b"? notes.md".
 
-        `number` is the time at which Git was asked, in nanoseconds since 1970. Nothing is stored if the index or a
+        `asked_at` is the time at which Git was asked, in nanoseconds since 1970. Nothing is stored if the index or a
         folder was changed after that time or in the 2 s before, since the lines may then be outdated. Nothing is stored
         either if the index is smaller than 1 MB, since Git is fast then.
         """
@@ -144,13 +144,13 @@ class UntrackedNames:
             for path in stored:
                 stored.get(os.path.dirname(path), []).append(path)
             folders, waiting = [], [self._prefix] if os.path.getsize(self._index) >= _LARGE_INDEX else []
-            while waiting and latest < number - RACY:
+            while waiting and latest < asked_at - RACY:
                 path = waiting.pop()
                 now, changed = mark(os.path.join(self._top, path))
                 latest = max(latest, changed)
                 folders.append(now + b" " + path)
                 waiting += stored[path] if self._stored_stamps.get(path) == now else self._folders_below(path)
-            if folders and latest < number - RACY:
+            if folders and latest < asked_at - RACY:
                 private_files.replace_file(self.file, b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
 
     def _folders_below(self, path: bytes) -> list[bytes]:
@@ -162,7 +162,7 @@ def marks(paths: Iterable[str | os.PathLike[str]]) -> bytes:
     """Return one stamp of several files, which changes if one of them does; b"" if no reliable stamp can be made.
 
     Missing files are allowed. A stamp is unreliable if a file was changed within the last 2 s: the file may change
-    again without another time of change.
+    once more and keep the same time of change.
     """
     before, found = time.time_ns() - RACY, []
     for path in paths:

@@ -1,4 +1,4 @@
-"""Whether a clone is trusted. Only there agents' hooks write and show records, and the project's own templates run.
+"""Whether a clone is trusted: only then do agents' hooks write and show records, and the project's own templates run.
 
 A clone is trusted by its own setting memctl.trusted, which cannot come from a remote; worktrees share it, submodules
 have their own. The user can trust remotes by the setting memctl.trust, or everything by the environment variable

@@ -16,11 +16,11 @@ _BLOCKS = {
     AGENTS: f"""\
 ## Project memory
 
-What was decided here, what is wrong, where work stands and what was learned is in `.memory/`, kept by memctl.
+`.memory/` has the project's decisions, issues, work in progress and lessons. memctl reads and writes it.
 
-- Before you begin: `memctl rehydrate`, or `memctl rehydrate --task "…"`; not if "Memory of …" was given to you already.
-- Before you stop: `memctl checkpoint save --done A --doing B --next C`, the first time with `--task "…"`;
-  `memctl checkpoint resume` goes on from there.
+- Before you begin, unless you were given "Memory of …" already: `memctl rehydrate`, or `memctl rehydrate --task "…"`
+- Before you stop: `memctl checkpoint save --done A --doing B --next C`, the first time with `--task "…"`
+- To go on with what was saved: `memctl checkpoint resume`
 
 {GUIDE}""",
     CLAUDE: f"@{AGENTS}\n",
@@ -29,9 +29,10 @@ _LEADS_THERE = re.compile(rf"(?:^|\s)@(?:\./)?{re.escape(AGENTS)}\b")
 
 
 def add_block(text: str, name: str) -> str:
-    """Return a file's text with memctl's block, updated in its place or added at the end.
+    """Return a file's text with memctl's block (its lines on the memory, between two marks).
 
-    `name` is AGENTS.md or CLAUDE.md; a CLAUDE.md that has no block and includes AGENTS.md stays as it is. Raises
+    An existing block is updated in its place; otherwise the block is added at the end. `name` is AGENTS.md or
+    CLAUDE.md; a CLAUDE.md that has no block and includes AGENTS.md stays as it is. Raises
     MemctlError unless an existing block has exactly one begin mark, and one end mark after it.
     """
     block = f"{BEGIN}\n{_BLOCKS[name]}{END}"
@@ -47,7 +48,7 @@ def add_block(text: str, name: str) -> str:
 
 
 def remove_block(text: str, name: str) -> str:
-    """Return a file's text without memctl's block and the empty line before it.
+    """Return a file's text without memctl's block (its lines on the memory) and the empty line before the block.
 
     A text without the block is returned unchanged. `name` is the file's name for messages. Raises MemctlError unless an
     existing block has exactly one begin mark, and one end mark after it.

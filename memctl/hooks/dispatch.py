@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 GUARD = "MEMCTL_NO_HOOKS"  # set when memctl itself runs an agent's program, whose hooks must do nothing
 _UNTRUSTED = (
-    "memctl: this repository has a memory (.memory/) that memctl does not trust yet: nothing of it is shown, nothing is"
-    f" recorded. The user can change that: `{trust.COMMAND}`\n"
+    "memctl: this repository has a memory (.memory/) that memctl does not trust yet, so memctl shows and records"
+    f" nothing. The user can trust it: `{trust.COMMAND}`\n"
 )
 _ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED"  # "0" if a program waits for the last answer (`claude -p`)
 _OWED = "owed"  # marks a compacted context: the next event of the host is answered with the state of its work
@@ -85,7 +85,8 @@ def answer(
 ) -> str:
     """Return the answer to the host's event in `data`, which is JSON; "" if there is nothing to answer.
 
-    The answer is "" if there is no memory, if the kind of event is unknown, and for most events of sub-agents.
+    The answer is "" if there is no memory, if the kind of event is unknown, and for events of sub-agents other than
+    their start and their prompts.
 
     The memory is looked for in the folder `start` and the folders above it. If `start` is None, the search starts at
     the session's folder, which the host names in the event or in `environ`. Work that need not delay the answer is
@@ -324,7 +325,7 @@ def _start_context(call: _EventCall, memory: Memory) -> str:
         _try_text(call, lambda: other_memctl.line(call.host, call.place, call.folder.root, call.environ)),
     ]
     if left_out := load.sparse_note(memory):
-        texts.append(f"{left_out}, and left out above; `memctl rehydrate --at HEAD` has them. (memctl)\n")
+        texts.append(f"{left_out}, so the text above is incomplete; `memctl rehydrate --at HEAD` has all. (memctl)\n")
     return "".join(texts)
 
 

@@ -1,12 +1,12 @@
 """Tell an agent what is recorded about a file when it first reads or writes the file in a session.
 
-An answer has one sentence with the title and reason of a record (at most 400 characters), because agents don't follow
-references. If a file has several records, an accepted one is preferred to a proposed one, a record about the file
-itself to one about a folder above it, and a heavier record to a lighter one. A proposed decision without a reason and
+An answer has the title and the reason of a record (at most 400 characters), because agents don't follow references. If
+a file has several records, an accepted one is preferred to a proposed one, a record about the file itself to one about
+a folder above it, and a more important record to a less important one. A proposed decision without a reason and
 without an alternative is not shown.
 
-A file that the agent writes without reading it is answered as well. With `git config memctl.guard deny` the first such
-write of Claude Code is refused. Files in shell commands count, too, since Codex has no other way to read files.
+An agent that writes a file without reading it gets an answer as well. With `git config memctl.guard deny` the first
+such write of Claude Code is refused. Files in shell commands count, too, since Codex has no other way to read files.
 
 To be fast, a hook asks the cache once about all paths that a call may touch, and parses the call only if one of these
 files has a record. The cache is updated by memctl's commands, not by hooks: a record that somebody wrote by hand is
@@ -69,7 +69,7 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
         is_new = folder.mark_shown(_SHOWN_AT_FILE + record.id)
         again = f"{record.id}, shown before, is about {_line(name)}, too."
         sentence = _sentence(name, record, reason, others) if is_new else again
-        check = " The file is already changed: check the change against that." if is_written else ""
+        check = " The file is already changed: check the change against this record." if is_written else ""
         lines.append(f"{sentence}{check}\n")
         if len(lines) == _AT_ONCE:
             break
@@ -89,7 +89,8 @@ def before(repository: Repository, place: Path, folder: SessionDir, payload: Pay
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
         if is_written and record.status != PROPOSED and folder.mark_shown(_mark(name)):
             text = (
-                f"{_sentence(name, record, reason, others)} Check the change against that; the next attempt is allowed."
+                f"{_sentence(name, record, reason, others)} Check the change against this record; the next attempt is"
+                " allowed."
             )
             answer = {"hookEventName": payload.event, "permissionDecision": DENY, "permissionDecisionReason": text}
             return json.dumps({"hookSpecificOutput": answer})

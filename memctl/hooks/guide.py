@@ -12,8 +12,8 @@ GUIDE = """\
 Use the project's memory as you work (memctl):
 - You chose between options: `memctl decide "X" --rationale "why" --alternative "Y: why not"`
 - Before you change FILE: `memctl why FILE`
-- Is there something on X: `memctl search X`
-- Something recorded is fixed: `memctl resolve ID --resolution "how"`
+- You need to know about X: `memctl search X`
+- A recorded issue is solved: `memctl resolve ID --resolution "how"`
 `memctl show ID` prints a record whole; `memctl guide` has more.
 """
 
@@ -41,9 +41,9 @@ Record what nobody can read off the code, as soon as it is known, one thing per 
 - A task takes more than this session: `memctl state "Refunds" --completion 40 --next "Rounding"`
 - An issue is fixed: `memctl resolve ISS-… --resolution "Pool of 20"`
 
-A title says the thing itself ("Queue in PostgreSQL", not "Queue decision"). Search first; change what is there:
-`memctl edit ID --set importance=8` (1 to 10: what comes first in a pack). No record of what a diff, a test or a commit
-says, and never a password or a key.
+A title says the thing itself ("Queue in PostgreSQL", not "Queue decision"). Search first, and change a record that
+exists: `memctl edit ID --set importance=8` (1 to 10: what comes first in a pack). Don't record what a diff, a test or a
+commit says, and never a password or a key.
 """,
     ),
     "searching": Topic(
@@ -73,7 +73,7 @@ Before you rely on something marked "changed since", look at the code. What you 
 To whoever goes on with the same task, you after a compaction or another session:
 
 - Save: `memctl checkpoint save --task "Refunds by card" --done GET --doing POST --planned DELETE --next "Test 0.005"`;
-  later ones need no `--task`, and say what has moved.
+  later checkpoints need no `--task`, and only the steps that have changed.
 - Take up: `memctl checkpoint resume`
 
 To another agent, with the ownership of a section:
@@ -82,8 +82,8 @@ To another agent, with the ownership of a section:
 - See what waits for you, and answer: `memctl handoff list`, `memctl handoff accept HND-…`
 - Who owns and does what: `memctl own list`, `memctl coordination show`
 
-To a sub-agent: its start brings what bears on its prompt, if the program has hooks for that. For any other, put
-`memctl prompt user "the task"` into its prompt. What it returns: `memctl context-summary RESULT.md` shortens it.
+To a sub-agent: with Claude Code or Codex, it gets the records on its prompt when it starts. With any other program, put
+the output of `memctl prompt user "the task"` into its prompt. `memctl context-summary RESULT.md` shortens its result.
 """,
     ),
     "ending": Topic(

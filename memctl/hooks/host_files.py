@@ -163,7 +163,9 @@ def settings_edit(
     except MemctlError as error:
         wanted = permissions.choose(allowed.rules, allowed.groups, (), [])
         lines = settings.change_list(settings.add_hooks("", host, call, name), path, wanted, [], name)
-        hint = f"nothing was changed; correct it and run this again, or add this by hand:\n{lines.rstrip()}"
+        hint = (
+            f"nothing was changed; correct the file and run the command again, or add this by hand:\n{lines.rstrip()}"
+        )
         raise MemctlError(error.message, hint) from None
     return _with_rules(edit, original, allowed, wanted, present)
 
@@ -353,7 +355,7 @@ def _content(file: Path, name: str) -> bytes | None:
         if status.st_size > _MOST_BYTES:
             raise MemctlError(
                 f"{name} has {status.st_size:,} bytes, which is too large for a settings file",
-                f"memctl edits settings files of at most {_MOST_BYTES:,} bytes; check whether this is one",
+                f"memctl edits files of at most {_MOST_BYTES:,} bytes; check that {name} is a settings file",
             )
         return file.read_bytes()
     except FileNotFoundError:

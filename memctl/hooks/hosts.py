@@ -114,10 +114,10 @@ CODEX = Host(
     last=3,  # Codex warns of a longer limit
     most_bytes=10_000,  # 2,500 tokens, which Codex counts as 4 bytes each
     home="CODEX_HOME",
-    advice="Codex runs the hooks of a project that it trusts once you have approved them (`/hooks` in Codex, again"
-    " whenever they change); until then it skips them, and `codex exec` does not say so. Its sandbox closes Git's"
-    " folder, so the commands that agents may run without asking run outside of the sandbox, each alone, not in a pipe"
-    " or chain",
+    advice="In a project that it trusts, Codex runs hooks once you have approved them (`/hooks` in Codex, again"
+    " whenever they change); until then it skips them, and `codex exec` does not say so. In Codex's sandbox nothing can"
+    " write to Git's folder, so the commands that agents may run without asking run outside of the sandbox, each alone,"
+    " not in a pipe or chain",
 )
 GEMINI = Host(
     agent_env.GEMINI.host,

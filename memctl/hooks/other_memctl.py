@@ -42,8 +42,8 @@ class OtherMemctl(NamedTuple):
 def find(host: Host, project: Path, environ: Mapping[str, str], least: int = 1) -> list[OtherMemctl]:
     """Return the hooks in a host's settings that call another memctl than the running one.
 
-    If fewer than `least` settings files mention memctl at all, nothing else is looked at, and the result is []. A hook
-    passes 2, to be fast: it was called from one of the files itself.
+    If fewer than `least` settings files mention memctl at all, the result is [] at once. A hook passes 2, to be fast:
+    the file that has called the hook mentions memctl anyway.
     """
     places = {place.file: place for place in settings.places(host, project, environ)}  # a project may be the home
     texts = {place: text for place in places.values() if b"memctl" in (text := _read(place))}

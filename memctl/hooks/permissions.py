@@ -160,14 +160,14 @@ def describe(host: Host, rules: Collection[str]) -> str:
         group: [command for command, rule in zip(COMMANDS[group], of, strict=True) if rule in rules]
         for group, of in FORMS[host.name].rules().items()
     }
-    parts = [f"to {group}: memctl {', '.join(commands)}" for group, commands in allowed.items() if commands]
+    parts = [f"to {group}, memctl {', '.join(commands)}" for group, commands in allowed.items() if commands]
     if not parts:
         return (
             "agents have to ask before they run memctl; `--allow all`, `--allow record` or `--allow read` changes that"
         )
     hooks = (
-        "; each record is a commit, which runs your Git hooks; if one of them was changed, the commit waits for you"
+        "; each record is a commit, which runs your Git hooks; if one of these was changed, the commit waits for you"
         if allowed[RECORD]
         else ""
     )
-    return f"agents may run without asking, {'; '.join(parts)} (`--allow read` or `--allow none` limits that){hooks}"
+    return f"agents may run without asking: {'; '.join(parts)} (`--allow read` or `--allow none` limits that){hooks}"

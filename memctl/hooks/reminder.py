@@ -67,10 +67,9 @@ def unread(folder: SessionDir, transcript: str) -> NewRows:
 def find(open_memory: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]) -> str:
     """Return a reminder of the decisions in lines of a transcript that are not recorded yet, as JSON for `give`.
 
-    The JSON is a list of two values: the reminder's text, "" if all decisions are recorded; and names of marker files,
-    one for each decision, which `give` creates in `folder` so that no decision is looked at twice. `open_memory` opens
-    the memory, and is called only if the lines have a decision without a marker file. `rows` are the lines (see
-    `unread`).
+    The JSON is a list of two values: the reminder's text, "" if all decisions are recorded; and the names of files, one
+    for each decision, which `give` creates in `folder` so that no decision is looked at twice. `open_memory` opens the
+    memory, and is called only if the lines have a decision without such a file. `rows` are the lines (see `unread`).
     """
     from memctl.session import extraction
 
@@ -108,7 +107,7 @@ def _line(extracts: Sequence[Extract]) -> str:
     quotes = [f'"{_quotable(cut_at_word(line, _LONGEST))}"' for line in lines]
     more = f" and {len(extracts) - _MOST} more" if len(extracts) > _MOST else ""
     return (
-        f"Said but not recorded: {', '.join(quotes)}{more}. Record what holds, or go on:"
+        f"Decided but not recorded: {', '.join(quotes)}{more}. Record what still holds, or go on:"
         ' `memctl decide "X" --rationale "why" --alternative "Y: why not"`. (memctl)\n'
     )
 

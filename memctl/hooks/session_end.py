@@ -68,12 +68,12 @@ def change(memory: Memory, folder: SessionDir) -> Change | None:
 def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | None) -> bool:
     """Return whether the draft of a session's page is worth a commit.
 
-    It is if the session has a task, and the draft has a changed file, a decision, an issue or a learning. If an earlier
-    page of the session is committed already, any further activity is enough.
+    It is if the session has a task, and the draft has a changed file, a decision, an issue or a learning. If a page of
+    the session is committed already, any further activity is enough.
 
-    A session has a task if the user wrote a prompt: in the draft, before an earlier page, or, if the draft starts after
-    a compaction, as the goal in `state`. For hosts whose transcripts memctl can't read as a whole, no task is needed. A
-    draft that is not worth a commit is kept, and later parts of the session are added to it.
+    A session has a task if the draft has a prompt of the user, if a page of the session is committed, or if `state` has
+    a goal, as when the draft starts after a compaction. For hosts whose transcripts memctl can't read as a whole, no
+    task is needed. A draft that is not worth a commit is kept, and later parts of the session are added to it.
     """
     has_page = sessions_ref.has(memory, session_page.path_of(draft.id))
     is_of_git = draft.values.get("transcript") == GIT

@@ -96,8 +96,8 @@ def _has_context(payload: Payload, state: SessionState | None) -> bool:
 def name_the_session(host: Host, folder: SessionDir, environ: Mapping[str, str]) -> None:
     """Set MEMCTL_AGENT and MEMCTL_SESSION in the agent's shells, so that commits name the agent and its session.
 
-    That works with Claude Code, which names (in CLAUDE_ENV_FILE) a file that its shells read. `folder` is memctl's
-    folder for the session.
+    Both are added to the file that Claude Code names in CLAUDE_ENV_FILE, since its shells read it. Without such a file
+    nothing is done. `folder` is memctl's folder for the session.
     """
     file = environ.get(_SHELLS, "")
     names = {"MEMCTL_AGENT": host.name, "MEMCTL_SESSION": folder.key}

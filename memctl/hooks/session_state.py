@@ -46,8 +46,8 @@ class SessionState(msgspec.Struct, frozen=True):
     - `is_compacted`: whether the context was compacted after the task was begun
     - `succeeded`: what has succeeded, such as commands; errors of these count as resolved
     - `checkpoint`: the id of the checkpoint that was saved at the last compaction
-    - `compacted`: the id of the transcript's line about the last compaction, until it is known how many tokens were
-      left
+    - `compacted`: the id of the transcript's line about a compaction of which memctl does not know yet how many tokens
+      it left, "" for none
     - `saving`: the last compaction for which a checkpoint was to be saved (its time), and the checkpoint's id
     - `answers`: the agent's last answers in its turns, if memctl can't read them in the host's transcript
 

@@ -1,6 +1,7 @@
 """Make statistics of compactions from the log of compactions.
 
-Hooks write to this log before a compaction; what is read in transcripts is added after it, such as the tokens left.
+A hook writes an entry to this log before each compaction. Later, a hook adds what the transcript says of the
+compaction, such as how many tokens it left.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class CompactionCount(msgspec.Struct, frozen=True):
     - `before`, `after`: the tokens in the context before and after it. If the host does not say what was left, `after`
       is the number of tokens of the next request.
     - `limit`: the tokens at which the host compacts by itself.
-    - `calls`: the tool calls after the compaction before.
-    - `suggested`: the suggestions to compact that memctl made after the compaction before.
+    - `calls`: the tool calls since the previous compaction.
+    - `suggested`: the suggestions to compact that memctl made since the previous compaction.
     """
 
     at: str
@@ -46,8 +47,8 @@ class Figures(msgspec.Struct, frozen=True):
     """Statistics of compactions: how many there were, in how many sessions, and medians over all compactions.
 
     `by_trigger` is the number of compactions by what started them, such as {"auto": 5, "manual": 2}. The medians are
-    those of the calls of tools before a compaction, and of the window's tokens before and after it; a median is None if
-    no compaction has the value. `suggested_before` is the share, from 0 to 1, of compactions before which memctl had
+    of the tool calls before a compaction, and of the tokens in the context before and after it; a median is None if no
+    compaction has the value. `suggested_before` is the share, from 0 to 1, of compactions before which memctl had
     suggested one; only compactions that a hook has logged count, and it is None if there are none.
     """
 

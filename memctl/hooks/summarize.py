@@ -59,8 +59,8 @@ def merge_pages(old: SessionPage, new: SessionPage, succeeded: Collection[str]) 
     """Return the page of a session with the page of a later part of it merged in.
 
     `old` is the page so far, `new` the page of the later part. If `new` does not say how far the work is, or has no
-    next steps, those of `old` are kept. `succeeded` are the commands and other actions that succeeded in the later
-    part; earlier errors of these count as resolved.
+    next steps, what `old` says of it is kept. `succeeded` are the commands and other actions that succeeded in the
+    later part; earlier errors of these count as resolved.
     """
     made = merge.merge(old, new, succeeded)
     lines = {heading: old.lines.get(heading, ()) for heading in (STATE, NEXT) if not new.lines.get(heading)}

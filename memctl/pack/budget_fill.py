@@ -186,7 +186,7 @@ class _PackBuilder:
         ordered = fair_share.in_turn([self._candidate(item) for item in items])
         named_only = [self._candidate(item) for item in later]
         alone, room = self._rooms(items)
-        leading = sum(one.title for one in (*ordered, *named_only) if one.lead)
+        leading = sum(candidate.title for candidate in (*ordered, *named_only) if candidate.lead)
         for_titles = max(_TITLES_SHARE * self._budget, min(leading, _LEADING_TITLES, alone))
         choice = fair_share.choose(ordered, named_only, room, alone, for_titles)
         return [by_key[key] for key in choice.whole], [by_key[key] for key in choice.titled]
@@ -238,8 +238,8 @@ class _PackBuilder:
         if chosen:
             return self._top_up(frame, chosen)
         # In a budget too small for the list of what is left out, one item is better than the list.
-        found = chain(self._ordered_items, self._further_items())
-        return next(([item] for item in found if self.cost(frame, [item]) <= self._budget), [])
+        candidates = chain(self._ordered_items, self._further_items())
+        return next(([item] for item in candidates if self.cost(frame, [item]) <= self._budget), [])
 
     def _take(self, frame: Frame) -> list[Item]:
         """Return the items that fit beside the frame and the share of the list, each text once."""
@@ -326,8 +326,8 @@ class _PackBuilder:
         """
         least = self.draft.leading or _NO_WEIGHT
         turns = zip_longest(*(part.items for part in self.draft.parts if part.rank != SECOND))
-        found = [item for turn in turns for item in turn if item is not None]
-        return sorted(found, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
+        items = [item for turn in turns for item in turn if item is not None]
+        return sorted(items, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
 
     def _further_items(self) -> Iterator[Item]:
         """Yield the items that follow all parts; each is built once, when it is first needed."""
@@ -359,8 +359,8 @@ class _PackBuilder:
         left = self.left_out(chosen)
         if self._is_unnamed(frame, chosen):
             return 0, 0
-        asked = id(frame), [item.key for item in chosen]
-        if self._most_lines_cache[0] == asked:
+        key = id(frame), [item.key for item in chosen]
+        if self._most_lines_cache[0] == key:
             return self._most_lines_cache[1]
         least = min(len(left), self.draft.least_lines)
         lines = 0, 0
@@ -373,7 +373,7 @@ class _PackBuilder:
             )
             if lines[0] >= least:
                 break
-        self._most_lines_cache = asked, lines
+        self._most_lines_cache = key, lines
         return lines
 
     def _is_unnamed(self, frame: Frame, chosen: list[Item]) -> bool:

@@ -26,7 +26,7 @@ _MISSES = 500  # units that do not fit, after which no further one is tried; cou
 BUDGET = 500  # tokens, about 400 words
 DECISIONS = ("PROCEED", "STOP", "CLARIFY")
 REPEATED = "a repetition"
-OVERRULED = "a decision that is not the valid one"
+OVERRULED = "another decision than the one that counts"
 
 
 _ANY = "|".join(DECISIONS)
@@ -197,12 +197,14 @@ def violations(text: str, decision: str, budget: int, count: CountTokens) -> lis
     ]
     problems.sort(key=lambda violation: violation.line)
     if not decision:
-        problems.append(Violation(0, f"no decision: {', '.join(DECISIONS)}"))
+        problems.append(Violation(0, f"the text states none of the decisions {', '.join(DECISIONS)}"))
     if not any(verdict.keeps in rules.ACTIONABLE for _, verdict in kept_units):
-        problems.append(Violation(0, "nothing that the next phase can act on"))
+        problems.append(Violation(0, "the text has nothing that the next phase can act on"))
     tokens = count(f"{decision}\n\n{body.strip()}\n")
     return (
-        [*problems, Violation(0, f"{tokens:,} tokens; at most {budget:,} are allowed")] if tokens > budget else problems
+        [*problems, Violation(0, f"the text has {tokens:,} tokens, but at most {budget:,} are allowed")]
+        if tokens > budget
+        else problems
     )
 
 

@@ -90,8 +90,8 @@ class PackPart(msgspec.Struct, frozen=True):
     - `limit` is the largest number of tokens for the part's items, 0 for no limit.
     - `rank` says which items get room first: those of parts with the rank 1, then those with 2, then those with 0.
     - `shortest_first` says that short items of the part get room before long ones. It matters only for the rank 1.
-    - `counted` says that with a larger budget at least as many items of this part must be whole. An exception is room
-      that an item at the front of the pack (`PackDraft.leading`) takes. It matters only for the rank 1.
+    - `counted` says that a pack with a larger budget must not have fewer whole items of this part, unless an item at
+      the front of the pack (`PackDraft.leading`) takes their room. It matters only for the rank 1.
     """
 
     name: str

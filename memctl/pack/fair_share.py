@@ -49,20 +49,27 @@ class Choice(NamedTuple):
     titled: tuple[str, ...]
 
 
-def in_turn(found: Sequence[Candidate]) -> list[Candidate]:
+def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates in the order in which they get room in a pack.
 
-    `found` are the candidates, the most important first. In the result, leading items come first, short items mostly
+    The given `candidates` have the most important first. In the result, leading items come first, short items mostly
     come before long ones, and items without text come last.
     """
-    usual = _USUAL * median_low([one.cost for one in found if one.has_text] or [0])
+    usual = _USUAL * median_low([candidate.cost for candidate in candidates if candidate.has_text] or [0])
 
-    def order(one: Candidate) -> tuple[bool, int, int, bool, int, bool]:
-        step = _doublings(one.cost, 1) if one.shortest_first and not one.lead else 0
-        length = _doublings(one.cost, usual)
-        return not one.has_text, length, -one.lead, not (one.lead or one.shortest_first), step, not one.counted
+    def order(candidate: Candidate) -> tuple[bool, int, int, bool, int, bool]:
+        step = _doublings(candidate.cost, 1) if candidate.shortest_first and not candidate.lead else 0
+        length = _doublings(candidate.cost, usual)
+        return (
+            not candidate.has_text,
+            length,
+            -candidate.lead,
+            not (candidate.lead or candidate.shortest_first),
+            step,
+            not candidate.counted,
+        )
 
-    return sorted(found, key=order)
+    return sorted(candidates, key=order)
 
 
 def _doublings(cost: int, start: int) -> int:
@@ -80,30 +87,33 @@ def choose(
     `for_titles` tokens. If the first candidate does not fit into `room` tokens, it may take up to `alone` tokens.
     """
     number, spent = 0, 0
-    titles = sum(one.title for one in (*ordered, *later))
-    for one in ordered:
+    titles = sum(candidate.title for candidate in (*ordered, *later))
+    for candidate in ordered:
         most = room if number else max(room, alone)
-        if spent + one.cost + min(for_titles, titles - one.title) > most:
+        if spent + candidate.cost + min(for_titles, titles - candidate.title) > most:
             break
-        number, spent, titles = number + 1, spent + one.cost, titles - one.title
+        number, spent, titles = number + 1, spent + candidate.cost, titles - candidate.title
     left = room - spent - min(for_titles, titles)
-    waiting = sorted((*ordered[number:], *later), key=lambda one: (-one.lead, one.lead > 0 and not one.counted))
+    waiting = sorted(
+        (*ordered[number:], *later),
+        key=lambda candidate: (-candidate.lead, candidate.lead > 0 and not candidate.counted),
+    )
     named = list(_titled(waiting, for_titles))
-    keys, fillers = {one.key for one in named}, list[str]()
-    for one in ordered[number:]:
-        if one.key not in keys:
+    keys, fillers = {candidate.key for candidate in named}, list[str]()
+    for candidate in ordered[number:]:
+        if candidate.key not in keys:
             break
-        if one.cost <= left:
-            left -= one.cost
-            fillers.append(one.key)
-    whole = (*(one.key for one in ordered[:number]), *fillers)
-    return Choice(whole, tuple(one.key for one in named if one.key not in fillers))
+        if candidate.cost <= left:
+            left -= candidate.cost
+            fillers.append(candidate.key)
+    whole = (*(candidate.key for candidate in ordered[:number]), *fillers)
+    return Choice(whole, tuple(candidate.key for candidate in named if candidate.key not in fillers))
 
 
 def _titled(waiting: Sequence[Candidate], room: float) -> Iterator[Candidate]:
     """Yield candidates from the first on while their titles have room together."""
-    for one in waiting:
-        room -= one.title
+    for candidate in waiting:
+        room -= candidate.title
         if room < 0:
             return
-        yield one
+        yield candidate

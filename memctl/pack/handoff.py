@@ -101,9 +101,9 @@ class Check(msgspec.Struct, frozen=True):
     by_title: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        found = f"{self.name}: {self.total - len(self.missing):,} of {self.total:,}"
-        found += f", {some(self.by_title, _SHOWN)} by title" if self.by_title else ""
-        return found + (f", without {some(self.missing, _SHOWN)}" if self.missing else "")
+        line = f"{self.name}: {self.total - len(self.missing):,} of {self.total:,}"
+        line += f", {some(self.by_title, _SHOWN)} by title" if self.by_title else ""
+        return line + (f", without {some(self.missing, _SHOWN)}" if self.missing else "")
 
 
 class HandoffReport(msgspec.Struct, frozen=True):
@@ -111,7 +111,8 @@ class HandoffReport(msgspec.Struct, frozen=True):
 
     - `before`: tokens of all records and pages that were considered. `after`: tokens of those in the package.
     - `reduction`: the share of `before` that was left out. `aim`: the share that should be left out (both 0 to 1).
-    - `least`: below this number of tokens of records and pages, no open record is left out to reach the aim.
+    - `least`: open records are left out to reach the aim only if at least this number of tokens of records and pages
+      stays.
     - `removed`: the number of items that were left out, by reason.
     - `tokens`: tokens of the whole package. `budget`: the largest number allowed.
     - `checks`: a line for each kind of required entries.
@@ -150,11 +151,12 @@ class HandoffReport(msgspec.Struct, frozen=True):
 class Package(msgspec.Struct, frozen=True):
     """A finished package of a handoff: the text that the taker gets, and what it was made from.
 
-    `asked` is the completed request, `pack` has the text, and `parts` are the records by part of the package.
-    `expertise` is a sentence on the skills that the work requires, and `report` says whether the package is complete.
+    `request` is the request, completed from the memory, `pack` has the text, and `parts` are the records by part of the
+    package. `expertise` is a sentence on the skills that the work requires, and `report` says whether the package is
+    complete.
     """
 
-    asked: HandoffRequest
+    request: HandoffRequest
     pack: Pack
     parts: dict[str, list[Record]]
     expertise: str
@@ -162,12 +164,12 @@ class Package(msgspec.Struct, frozen=True):
 
 
 def package(
-    snapshot: Snapshot, now: str, asked: HandoffRequest, scope: Scope, sources: Sources, count: CountTokens
+    snapshot: Snapshot, now: str, request: HandoffRequest, scope: Scope, sources: Sources, count: CountTokens
 ) -> Package:
     """Build the package of a handoff within its budget of tokens.
 
     Required items are included whole, the most important first; if there is no room, by id and title. `now` is the time
-    shown in the package, such as "2025-11-04T14:32:00Z". `asked` is the completed request, and `scope` the part of the
+    shown in the package, such as "2025-11-04T14:32:00Z". The `request` must be complete. `scope` is the part of the
     memory that the package is made from. `sources` gets further facts about records and pages, and `count` counts the
     tokens of a text.
 
@@ -175,8 +177,8 @@ def package(
     the giver hands over fewer sections. In an emergency, or if the request names no sections, the package may lack
     required items.
     """
-    groups = _groups(scope, asked)
-    expertise = _expertise(snapshot, scope.records, asked.to_agent_id)
+    groups = _groups(scope, request)
+    expertise = _expertise(snapshot, scope.records, request.to_agent_id)
     written = _items(snapshot, scope, sources)
     must = [item for key, item in written.items() if key in scope.keeps]
     named = count("".join(f"- {item.id} {item.title}\n" for item in must))
@@ -185,46 +187,46 @@ def package(
         parts=tuple(_parts(groups, scope, written)),
         title="Handoff of {project}",
         root="agent_handoff",
-        opening=_opening_notes(asked, expertise, scope),
+        opening=_opening_notes(request, expertise, scope),
         closing=tuple(
             PackNote(_ELEMENTS.get(field.name, field.name), field.heading, "\n".join(map("- {}".format, lines)), True)
             for field in FIELDS[::-1]
-            if (lines := [*map(one_line, asked.lines.get(field.name, ()))])
+            if (lines := [*map(one_line, request.lines.get(field.name, ()))])
         ),
         others=scope.left,
-        lines=min(_LINES_SHARE, max(0.15, named / asked.budget)),
+        lines=min(_LINES_SHARE, max(0.15, named / request.budget)),
         least_lines=len(must),
         leading=_LEADING,
         made=now,
-        source=asked.from_agent_id,
-        target=asked.to_agent_id,
+        source=request.from_agent_id,
+        target=request.to_agent_id,
         keeps_notes=True,
     )
-    pack = fill(draft, asked.form, asked.budget, count, inter_agent=True)
-    report = _report(asked, pack, scope, written, count)
-    if report.is_chosen and asked.sections and asked.handoff_type != EMERGENCY:
+    pack = fill(draft, request.form, request.budget, count, inter_agent=True)
+    report = _report(request, pack, scope, written, count)
+    if report.is_chosen and request.sections and request.handoff_type != EMERGENCY:
         lacking = [f"- {check}" for check in report.checks if check.missing]
-        is_small = asked.budget < asked.rules.budget
+        is_small = request.budget < request.rules.budget
         larger = "give a larger --budget" if is_small else "choose a --type with a larger budget"
         raise MemctlError(
             "\n".join(["the budget is too small for what the handoff must contain:", *lacking]),
             f"hand over fewer sections (--section), or {larger}",
         )
-    return Package(asked, pack, groups, expertise, report)
+    return Package(request, pack, groups, expertise, report)
 
 
-def _groups(scope: Scope, asked: HandoffRequest) -> dict[str, list[Record]]:
+def _groups(scope: Scope, request: HandoffRequest) -> dict[str, list[Record]]:
     """Return the records of a handoff by part, the most important first.
 
     For a specialist they keep their order of relevance to the task.
     """
     groups: dict[str, list[Record]] = {name: [] for name in _PARTS}
     for record in scope.records:
-        groups[_part_of(record, scope, asked.from_agent_id)].append(record)
+        groups[_part_of(record, scope, request.from_agent_id)].append(record)
     for name, (_, order) in _PARTS.items():
         if order == "task":
             groups[name].sort(key=scope.tasks.index)
-        elif order == "date" or not asked.rules.is_ranked:
+        elif order == "date" or not request.rules.is_ranked:
             key, is_descending = ORDERS[order]
             groups[name].sort(key=key, reverse=is_descending)
     return groups
@@ -234,19 +236,19 @@ def _items(snapshot: Snapshot, scope: Scope, sources: Sources) -> dict[str, Item
     """Return the items of the package by key; required items have the whole text, others no logs."""
     origins = sources.origins(list(scope.records))
     ranks = {path: rank for rank, path in enumerate(scope.keeps)}
-    found = {page.key: msgspec.structs.replace(page, weight=_LEADING) for page in scope.pages}
+    written = {page.key: msgspec.structs.replace(page, weight=_LEADING) for page in scope.pages}
     state = scope.state
     if isinstance(state, Checkpoint) and state.checkpoint_id in scope.keeps:
         body = items.screen(snapshot, resume.write(state).text)  # the text that resumes the work
         facts = (("date", state.saved_at), ("by", state.saved_by))
         name, title = state.checkpoint_id, f"Checkpoint of {state.workflow_id}"
-        found[name] = Item("checkpoint", name, title, body, facts, name, _OF_TASK)
+        written[name] = Item("checkpoint", name, title, body, facts, name, _OF_TASK)
     for record in scope.records:
         item, why = items.of_record(snapshot, record, origins), scope.keeps.get(record.path)
         rank = _OF_TASK if why == TASK else max(_LEADING + 1, _OF_REST - ranks.get(record.path, 0)) if why else 0
         body = item.body if why else compaction.without_logs(item.body)
-        found[record.path] = msgspec.structs.replace(item, body=body, weight=rank)
-    return found
+        written[record.path] = msgspec.structs.replace(item, body=body, weight=rank)
+    return written
 
 
 def _parts(groups: dict[str, list[Record]], scope: Scope, written: dict[str, Item]) -> Iterator[PackPart]:
@@ -266,39 +268,46 @@ def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
     skills = profile.skills if profile else ()
     counts = Counter(tag for record in packed for tag in record.tags)
     required = sorted(counts, key=lambda tag: (-counts[tag], tag))[:_SKILLS]
-    asked = f"the work needs {', '.join(map(one_line, required))}" if required else "no tag says what the work needs"
+    needs = f"the work needs {', '.join(map(one_line, required))}" if required else "no tag says what the work needs"
     if not skills:
-        return f"{asked}; config.yaml lists no skills of {agent}."
+        return f"{needs}; config.yaml lists no skills of {agent}."
     known = stems(" ".join(skills))
     held = [tag for tag in required if stems(tag) & known] if required else skills
     share = f" ({len(held) / len(required):.0%})" if required else ""
-    return f"{asked}; {agent} has {', '.join(map(one_line, held)) or 'none of them'}{share}."
+    return f"{needs}; {agent} has {', '.join(map(one_line, held)) or 'none of them'}{share}."
 
 
-def _opening_notes(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:
+def _opening_notes(request: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:
     """Return the first notes of the package: its agents, reason, task, summary, ownership and changed files."""
-    head = f"{asked.id} from {one_line(asked.from_agent_id)} to {one_line(asked.to_agent_id)}, {asked.handoff_type}"
-    head += f", {', '.join(asked.sections)}" if asked.sections else ""
-    head += f". `memctl handoff accept {asked.id}` takes it over."
+    giver, taker = one_line(request.from_agent_id), one_line(request.to_agent_id)
+    head = f"{request.id} from {giver} to {taker}, {request.handoff_type}"
+    head += f", {', '.join(request.sections)}" if request.sections else ""
+    head += f". `memctl handoff accept {request.id}` takes it over."
     more = sum(record not in scope.records for record in scope.known)
-    if asked.rules.is_narrow and more:
-        commands = "; ".join(f"`memctl list --section {one[1:]}`" for one in asked.sections) or "`memctl list`"
+    if request.rules.is_narrow and more:
+        commands = (
+            "; ".join(f"`memctl list --section {section[1:]}`" for section in request.sections) or "`memctl list`"
+        )
         head += f" The memory has {quantity(more, 'more record')}: {commands}."
     texts = [
         ("handoff_metadata", "", head),
-        ("reason", "Reason", one_line(asked.reason)),
-        ("task", "Task", one_line(asked.task)),
+        ("reason", "Reason", one_line(request.reason)),
+        ("task", "Task", one_line(request.task)),
         ("agent_expertise_match", "Expertise", expertise),
-        ("executive_summary", "", asked.summary.strip()),
-        ("ownership_transfers", "Ownership", "; ".join(map(one_line, asked.transfers))),
-        ("recent_changes", "Last changed files", "; ".join(one_line(f"{path} ({how})") for path, how in asked.changes)),
+        ("executive_summary", "", request.summary.strip()),
+        ("ownership_transfers", "Ownership", "; ".join(map(one_line, request.transfers))),
+        (
+            "recent_changes",
+            "Last changed files",
+            "; ".join(one_line(f"{path} ({how})") for path, how in request.changes),
+        ),
     ]
     notes = [PackNote(name, title, text, essential=True) for name, title, text in texts if text]
     return (notes[0], NOTICED, *notes[1:])
 
 
 def _report(
-    asked: HandoffRequest, pack: Pack, scope: Scope, written: dict[str, Item], count: CountTokens
+    request: HandoffRequest, pack: Pack, scope: Scope, written: dict[str, Item], count: CountTokens
 ) -> HandoffReport:
     """Measure a finished package, and check that it has everything required.
 
@@ -314,9 +323,9 @@ def _report(
     for key, why in scope.keeps.items():
         found.setdefault(why, []).append(written[key].id)
     given = {
-        "last file modifications": [path for path, _ in asked.changes],
-        "ownership": asked.sections,
-        "texts of the giver": [text for texts in asked.texts.values() for text in texts],
+        "last file modifications": [path for path, _ in request.changes],
+        "ownership": request.sections,
+        "texts of the giver": [text for texts in request.texts.values() for text in texts],
     }
     checks = []
     for name, texts in {**found, **given}.items():
@@ -327,11 +336,11 @@ def _report(
         before=before,
         after=after,
         reduction=round(1 - after / before, 4) if before else 0.0,
-        aim=asked.rules.aim,
+        aim=request.rules.aim,
         removed=dict(Counter(left.why or "of no room" for left in pack.left_out)),
         tokens=pack.tokens,
         budget=pack.budget,
-        least=asked.rules.least,
+        least=request.rules.least,
         checks=tuple(checks),
         is_chosen=any(check.missing for check in checks),
     )
@@ -354,7 +363,7 @@ class OfferOutcome(msgspec.Struct, frozen=True):
 
 def offer(
     memory: Memory,
-    asked: HandoffRequest,
+    request: HandoffRequest,
     read: Callable[[], Snapshot],
     count: CountTokens,
     options: WriteOptions,
@@ -362,26 +371,26 @@ def offer(
 ) -> OfferOutcome:
     """Offer a handoff: write its record and package and move the ownership of its sections, all or nothing.
 
-    `asked` is the giver's request. `read` is a function that returns the memory as the giver may read it, and `count`
+    The `request` is the giver's. `read` is a function that returns the memory as the giver may read it, and `count`
     counts the tokens of a text. `remote` is the name of a Git remote on which the ownership is moved, too, "" for none.
     Raises InvalidFields if required fields are missing, and MemctlError for other errors.
     """
-    asked = _validated(memory, asked)
+    request = _validated(memory, request)
     made: list[tuple[State, Package, Change]] = []  # the latest package, with the state that it was made for
 
     def plan(state: State) -> Step:
-        nonlocal asked
-        unowned = tuple(one for one in asked.sections if state.live(one, memory.now) is None)
+        nonlocal request
+        unowned = tuple(section for section in request.sections if state.live(section, memory.now) is None)
         name = sequence.Sequence(memory).take(HANDOFF, memory.now[:10])[0]
-        asked = msgspec.structs.replace(asked, id=name, unowned=unowned)
-        return handoffs.offer(state, handoffs.Transfer(name, asked, memory.now))
+        request = msgspec.structs.replace(request, id=name, unowned=unowned)
+        return handoffs.offer(state, handoffs.Transfer(name, request, memory.now))
 
     def make(agreed: StateOutcome) -> Change:
         before = ref_state.content(agreed.before)
-        if not made or (made[0][0], made[0][1].asked.id) != (before, asked.id):
-            closed = read_access.check_for(agreed.step.state, asked.to_agent_id, memory.now)
+        if not made or (made[0][0], made[0][1].request.id) != (before, request.id):
+            closed = read_access.check_for(agreed.step.state, request.to_agent_id, memory.now)
             snapshot = read() if closed is None else access_filter.without_closed(read(), closed)
-            whole = _packed(memory, snapshot, asked, _transfers(asked, agreed, memory.now), count)
+            whole = _packed(memory, snapshot, request, _transfers(request, agreed, memory.now), count)
             made[:] = [(before, whole, _recorded(memory, whole))]
         return made[0][-1]
 
@@ -391,64 +400,64 @@ def offer(
     _, whole, change = made[0]
     if options.dry_run:
         return OfferOutcome(done, whole)
-    asked = whole.asked
-    context = {name: asked.lines[name] for name in ("inputs", "expected_outputs", "deliverables", "constraints")}
-    mission = asked.task or change.title
+    request = whole.request
+    context = {name: request.lines[name] for name in ("inputs", "expected_outputs", "deliverables", "constraints")}
+    mission = request.task or change.title
     noted = events.note_handoff(
-        memory, asked.id, OFFERED, asked.to_agent_id, asked.sections, mission=mission, **context
+        memory, request.id, OFFERED, request.to_agent_id, request.sections, mission=mission, **context
     )
     return OfferOutcome(done, whole, tuple(noted))
 
 
-def _validated(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
+def _validated(memory: Memory, request: HandoffRequest) -> HandoffRequest:
     """Return a request with normalized names of agents and sections, and with the budget of its type if it has none.
 
     Raises MemctlError if another agent than the actor hands over its work (except in an emergency), if an agent hands
     over to itself, if the budget is too large, or if no record has the task's id.
     """
-    source = agent_name(asked.from_agent_id) if asked.from_agent_id else memory.actor
-    target, most = agent_name(asked.to_agent_id), asked.rules.budget
-    if source != memory.actor and asked.handoff_type != EMERGENCY:
+    source = agent_name(request.from_agent_id) if request.from_agent_id else memory.actor
+    target, most = agent_name(request.to_agent_id), request.rules.budget
+    if source != memory.actor and request.handoff_type != EMERGENCY:
         hint = "for an agent that failed, use --type emergency --reason WHY"
         raise MemctlError(f"only the agent {source} can hand over its own work", hint, USAGE)
-    if asked.budget > most:
-        raise MemctlError(f"a handoff of the type {asked.handoff_type} has at most {most:,} tokens", exit_code=USAGE)
-    if source == target and asked.handoff_type != CONTINUATION:
+    if request.budget > most:
+        raise MemctlError(f"a handoff of the type {request.handoff_type} has at most {most:,} tokens", exit_code=USAGE)
+    if source == target and request.handoff_type != CONTINUATION:
         hint = "use --type continuation to continue in a new window of the same agent"
         raise MemctlError(f"the agent {target} can't hand over work to itself", hint, USAGE)
-    if ids.kind_of(asked.task.strip()) is not None:
-        load.disk(memory).resolve(asked.task)
-    sections = tuple(dict.fromkeys(map(ownership.section_id, asked.sections)))
+    if ids.kind_of(request.task.strip()) is not None:
+        load.disk(memory).resolve(request.task)
+    sections = tuple(dict.fromkeys(map(ownership.section_id, request.sections)))
     return msgspec.structs.replace(
-        asked, from_agent_id=source, to_agent_id=target, budget=asked.budget or most, sections=sections
+        request, from_agent_id=source, to_agent_id=target, budget=request.budget or most, sections=sections
     )
 
 
-def _transfers(asked: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[str, ...]:
+def _transfers(request: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[str, ...]:
     """Return one line for each section of a handoff: its new owner and the owner before."""
-    found = []
-    for section in asked.sections:
+    lines = []
+    for section in request.sections:
         before, held = agreed.before.live(section, now), agreed.step.state.section_ownership_map[section]
         was = f"{before.owner_agent_id}, since {before.acquired_at}" if before else "nobody"
-        found.append(f"{section} {held.ownership_type}: {held.owner_agent_id}, before {was}")
-    return tuple(found)
+        lines.append(f"{section} ({held.ownership_type}): owned by {held.owner_agent_id}, before that by {was}")
+    return tuple(lines)
 
 
 def _packed(
-    memory: Memory, snapshot: Snapshot, asked: HandoffRequest, transfers: tuple[str, ...], count: CountTokens
+    memory: Memory, snapshot: Snapshot, request: HandoffRequest, transfers: tuple[str, ...], count: CountTokens
 ) -> Package:
     """Return the package of a request, which is completed from the memory.
 
     Raises InvalidFields if required fields are missing, and MemctlError if the package does not fit.
     """
     sources = item_sources.sources(memory, snapshot, None)
-    scope = handoff_scope.gather(snapshot, memory.now, asked, sources, count)
+    scope = handoff_scope.gather(snapshot, memory.now, request, sources, count)
     standing = phase_summary.assess(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
-    task = f"{one_line(scope.named.title)} [{scope.named.id}]" if scope.named is not None else asked.task
+    task = f"{one_line(scope.named.title)} [{scope.named.id}]" if scope.named is not None else request.task
     changes = _changes(memory, snapshot, scope)
-    asked = msgspec.structs.replace(asked, task=task, changes=changes, transfers=transfers)
-    whole = handoff_request.complete(asked, scope.state, standing, scope.known, snapshot, count)
-    handoff_request.refuse_faults(asked, whole, count)
+    request = msgspec.structs.replace(request, task=task, changes=changes, transfers=transfers)
+    whole = handoff_request.complete(request, scope.state, standing, scope.known, snapshot, count)
+    handoff_request.refuse_faults(request, whole, count)
     return package(snapshot, memory.now, whole, scope, sources, count)
 
 
@@ -471,22 +480,22 @@ def _changes(memory: Memory, snapshot: Snapshot, scope: Scope) -> tuple[tuple[st
 
 def _recorded(memory: Memory, made: Package) -> Change:
     """Return the Change that writes the handoff's record and the text of its package in a file beside it."""
-    asked = made.asked
-    subject = asked.task or next(iter(asked.lines["immediate"]), asked.reason)
-    title = one_line(f"To {asked.to_agent_id}: {_SOURCE.sub('', subject)}")
+    request = made.request
+    subject = request.task or next(iter(request.lines["immediate"]), request.reason)
+    title = one_line(f"To {request.to_agent_id}: {_SOURCE.sub('', subject)}")
     values = {
-        **{name: value for name in KEYS if (value := msgspec.to_builtins(asked)[name])},
+        **{name: value for name in KEYS if (value := msgspec.to_builtins(request)[name])},
         "title": title if len(title) <= TITLE_LIMIT else f"{title[: TITLE_LIMIT - 2]} …",
         "context_token_count": made.pack.tokens,
     }
-    content: dict[str, str | list[str]] = {field.name: list(asked.lines.get(field.name, ())) for field in FIELDS}
+    content: dict[str, str | list[str]] = {field.name: list(request.lines.get(field.name, ())) for field in FIELDS}
     named = (field.name for field in HANDOFF.fields if not field.option)
     content |= {name: _record_lines(made.parts[name]) for name in named if name in made.parts}
     content |= {
-        "reason": asked.reason,
-        "context_summary": asked.summary,
+        "reason": request.reason,
+        "context_summary": request.summary,
         "in_progress": _record_lines([*made.parts["current_task_state"], *made.parts["changed_since"]]),
-        "ownership_transfers": list(asked.transfers),
+        "ownership_transfers": list(request.transfers),
         "expertise_match": made.expertise,
         "validation": "\n".join(f"- {one_line(line)}" for line in made.report.lines),
     }

@@ -48,7 +48,8 @@ class TypeRules(NamedTuple):
 
     - `budget`: the largest number of tokens of the package.
     - `aim`: the share of the records' and pages' tokens to leave out (0 to 1).
-    - `least`: below this number of tokens of records and pages, no open record is left out to reach the aim.
+    - `least`: open records are left out to reach the aim only if at least this number of tokens of records and pages
+      stays.
     - `reasons`: the reasons, besides the task, for which a record must be in the package.
     - `is_narrow`: whether the package has only such required records.
     - `is_ranked`: whether the records and pages that a search for the task finds are required, too.

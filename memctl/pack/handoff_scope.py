@@ -89,44 +89,43 @@ class Subject(msgspec.Struct, frozen=True):
     named: Record | None = None
 
 
-def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources) -> Subject:
-    """Return what a handoff is about: its sections, their records, and the giver's tasks.
+def subject_of(snapshot: Snapshot, now: str, request: HandoffRequest, sources: Sources) -> Subject:
+    """Return what the handoff of a request is about: its sections, their records, and the giver's tasks.
 
-    `asked` is the request, and `sources` tells when tasks were last changed. `now` is the current time, such as
-    "2025-11-04T14:32:00Z"; records that have expired by then are left out.
+    `sources` tells when tasks were last changed. `now` is the current time, such as "2025-11-04T14:32:00Z"; records
+    that have expired by then are left out.
     """
-    named = snapshot.find(asked.task.strip().rstrip("]").rpartition("[")[2]) if asked.task else None
+    named = snapshot.find(request.task.strip().rstrip("]").rpartition("[")[2]) if request.task else None
     named = named if named is not None and named.memory_type == "state" and named.is_open else None
-    sections = asked.sections or ((named.place,) if named is not None and named.place else ())
-    known = records_of(snapshot, now, sections, asked.from_agent_id)
-    tasks = [named] if named is not None else _tasks(snapshot, known, asked.from_agent_id, sources)
+    sections = request.sections or ((named.place,) if named is not None and named.place else ())
+    known = records_of(snapshot, now, sections, request.from_agent_id)
+    tasks = [named] if named is not None else _tasks(snapshot, known, request.from_agent_id, sources)
     pages = [page for section in sections if (page := snapshot.outline.find(section))]
     pages += [parent for page in pages if page.section and (parent := snapshot.outline.find(page.section))]
     globs = tuple(glob for page in pages for glob in page.paths)
-    state = _state(snapshot, sections, next(iter(tasks), None), asked.from_agent_id, sources)
+    state = _state(snapshot, sections, next(iter(tasks), None), request.from_agent_id, sources)
     return Subject(sections, tuple(known), tuple(tasks), state, globs, named)
 
 
-def resume_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
+def resume_state(snapshot: Snapshot, now: str, handoff: Handoff, sources: Sources) -> TaskState:
     """Return the state of a task with which the taker of a handoff goes on with the work.
 
-    `one` is the handoff. The state is that of the giver's task; its lists begin with what the giver wrote into the
-    handoff. `now` is the current time, such as "2025-11-04T14:32:00Z", and `sources` tells when tasks were last
-    changed.
+    The state is that of the giver's task; its lists begin with what the giver wrote into the `handoff`. `now` is the
+    current time, such as "2025-11-04T14:32:00Z", and `sources` tells when tasks were last changed.
     """
-    who, given = one.parties, content(HANDOFF, one.body)
-    found = subject_of(snapshot, now, HandoffRequest(**msgspec.structs.asdict(who)), sources)
-    weighty = [record for record in found.known if _reason(snapshot, now, record) in (BINDING, ISSUE)]
-    state, lists = found.state, {}
+    who, texts = handoff.parties, content(HANDOFF, handoff.body)
+    subject = subject_of(snapshot, now, HandoffRequest(**msgspec.structs.asdict(who)), sources)
+    weighty = [record for record in subject.known if _reason(snapshot, now, record) in (BINDING, ISSUE)]
+    state, lists = subject.state, {}
     source = f" [{state.task_id}]"  # behind each line that `complete` took from the state
     for name, field in _STATE_FIELDS.items():
-        lists[field] = [line.removesuffix(source) for line in given.get(name, ()) if line != NONE_RECORDED]
+        lists[field] = [line.removesuffix(source) for line in texts.get(name, ()) if line != NONE_RECORDED]
     lists["next_actions"] += state.next_actions
     return msgspec.structs.replace(
         state,
-        goal=who.task or state.goal or one.record.title,
+        goal=who.task or state.goal or handoff.record.title,
         saved_by=state.saved_by or who.from_agent_id,
-        saved_at=state.saved_at or one.record.timestamp,
+        saved_at=state.saved_at or handoff.record.timestamp,
         records=state.records
         or tuple(RecordReference(r.id, one_line(r.title), r.severity or f"importance {r.importance}") for r in weighty),
         **{field: tuple(dict.fromkeys(lines)) for field, lines in lists.items()},
@@ -149,16 +148,22 @@ def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sou
     If the giver has none, returns the task that anybody worked on last. Work on a task is a change of its record, or a
     checkpoint of it by the giver.
     """
-    found = [record for record in known if record.memory_type == "state" and record.is_open]
-    worked = sources.worked(found)
-    own = [one for one in last_work.checkpoints(snapshot) if one.saved_by == giver and not one.is_finished]
-    saved = {task.path: one.saved_at for one in own[::-1] for task in _tasks_in_goal(one.goal, snapshot)}
+    tasks = [record for record in known if record.memory_type == "state" and record.is_open]
+    worked = sources.worked(tasks)
+    own = [
+        checkpoint
+        for checkpoint in last_work.checkpoints(snapshot)
+        if checkpoint.saved_by == giver and not checkpoint.is_finished
+    ]
+    saved = {
+        task.path: checkpoint.saved_at for checkpoint in own[::-1] for task in _tasks_in_goal(checkpoint.goal, snapshot)
+    }
 
     def order(task: Record) -> tuple[bool, str, bool, str, str]:
         moment = max(worked.get(task.path, task.timestamp), saved.get(task.path, ""))
         return task.completion_percentage != 100, moment, task.path in saved, task.timestamp, task.id
 
-    ordered = sorted(found, key=order, reverse=True)
+    ordered = sorted(tasks, key=order, reverse=True)
     return [record for record in ordered if record.agent_id == giver] or ordered[:1]
 
 
@@ -170,8 +175,8 @@ def _state(
     Without a record, the work is that on the sections.
     """
     state = states.of_record(snapshot, record) if record else TaskState()
-    own = (one for one in last_work.checkpoints(snapshot) if one.saved_by == giver)
-    saved = next((one for one in own if _is_of(one, snapshot, sections, record)), None)
+    own = (checkpoint for checkpoint in last_work.checkpoints(snapshot) if checkpoint.saved_by == giver)
+    saved = next((checkpoint for checkpoint in own if _is_of(checkpoint, snapshot, sections, record)), None)
     if saved is None or saved.is_finished:
         return state
     saved, _ = checkpoints.readable(snapshot, saved)
@@ -220,14 +225,14 @@ class Scope(Subject, frozen=True, kw_only=True):
     sizes: Mapping[str, int]
 
 
-def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
-    """Return the part of a memory that goes into the package of a handoff.
+def gather(snapshot: Snapshot, now: str, request: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
+    """Return the part of a memory that goes into the package of the handoff of a request.
 
-    `asked` is the request, and `now` the current time, such as "2025-11-04T14:32:00Z". `sources` gets further facts
-    about records and pages, and `count` counts the tokens of a text.
+    `now` is the current time, such as "2025-11-04T14:32:00Z". `sources` gets further facts about records and pages, and
+    `count` counts the tokens of a text.
     """
-    kind, subject = asked.rules, subject_of(snapshot, now, asked, sources)
-    task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
+    kind, subject = request.rules, subject_of(snapshot, now, request, sources)
+    task = request.task or " ".join(request.lines.get("immediate", ())) or request.reason
     ranked = items.search(snapshot, task, now) if kind.is_ranked else []
     bearing, places = _bearing(snapshot, ranked, count)
     own = _pages(snapshot, subject.sections, sources)
@@ -252,7 +257,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
         records=tuple(sorted(stays, key=lambda record: ranks.get(record.path, len(ranks)))),
         pages=tuple(places if kind.is_narrow else own),
         # A checkpoint of other work does not belong in the package.
-        prior=tuple(one for one in prior if one.kind != "checkpoint" or not (subject.sections or has_checkpoint)),
+        prior=tuple(item for item in prior if item.kind != "checkpoint" or not (subject.sections or has_checkpoint)),
         keeps=keeps,
         left=tuple(
             OmittedItem(records[key].id, records[key].title, why, records[key].memory_type)
@@ -308,15 +313,15 @@ def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -
     records: list[Record] = []
     pages: dict[str, Item] = {}
     room = int(_TEXTS * TYPES[SPECIALIST].least)
-    for one in ranked:
-        if one.match < (items.CLOSE if room <= 0 else _WEAK):
+    for result in ranked:
+        if result.match < (items.CLOSE if room <= 0 else _WEAK):
             break
-        record, page = one.record, items.page_of(one.id)
+        record, page = result.record, items.page_of(result.id)
         if record is not None and record.is_open and record.memory_type in KNOWLEDGE:
             records.append(record)
             room -= count(snapshot.body(record))
-        elif one.kind == "page" and page not in pages:  # only the best match of each page
-            pages[page] = items.of_result(snapshot, one)
+        elif result.kind == "page" and page not in pages:  # only the best match of each page
+            pages[page] = items.of_result(snapshot, result)
             room -= count(pages[page].body)
     return records, [*pages.values()]
 
@@ -334,9 +339,9 @@ def _changed_since(subject: Subject, sources: Sources) -> list[Record]:
 def _pages(snapshot: Snapshot, sections: Sequence[str], sources: Sources) -> list[Item]:
     """Return the pages of sections, and their pages of details, as items."""
     outline = snapshot.outline
-    found = [page for page in (*outline.sections, *outline.details) if page.id in sections]
-    found += [page for section in sections for page in outline.details_of(section)]
-    return [items.of_page(page, sources.page(page)) for page in {page.path: page for page in found}.values()]
+    pages = [page for page in (*outline.sections, *outline.details) if page.id in sections]
+    pages += [page for section in sections for page in outline.details_of(section)]
+    return [items.of_page(page, sources.page(page)) for page in {page.path: page for page in pages}.values()]
 
 
 def _blocks(

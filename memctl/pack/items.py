@@ -121,7 +121,8 @@ def screen(snapshot: Snapshot, body: str) -> str:
     if not spans:
         snapshot.catalogue.keep_clean([key])
         return body
-    return f"Left out: it looks like it contains a credential ({spans[0].rule}). `memctl check` names the line.\n"
+    why = f"it looks like it contains a credential ({spans[0].rule})"
+    return f"This text is left out, because {why}. `memctl check` names the line.\n"
 
 
 def of_page(page: Page, text: str, key: str = "") -> Item:
@@ -200,8 +201,8 @@ def match_task(snapshot: Snapshot, task: str, filters: Filters, now: str, *, wit
     "2025-11-04T14:32:00Z". An empty task matches nothing.
     """
     ranked = search(snapshot, task, now)
-    found = [result.record for result in ranked if result.record is not None and result.record.kind.is_knowledge]
-    records = [record for record in filters.keep(found) if record.may_answer(now)]
+    known = [result.record for result in ranked if result.record is not None and result.record.kind.is_knowledge]
+    records = [record for record in filters.keep(known) if record.may_answer(now)]
     matches = {result.path: result.match for result in ranked}
     shown = places(ranked) if with_places else []
     best = max([*(matches[record.path] for record in records), *(place.match for place in shown)], default=1.0)

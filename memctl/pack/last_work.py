@@ -68,24 +68,24 @@ def sessions(snapshot: Snapshot) -> list[EndedSession]:
 
     A session is left out if its page does not say when it ended, or can't be read.
     """
-    found = []
+    ended_sessions = []
     for path in filter(session_page.is_page, snapshot.names(session_page.FOLDER)):
         try:
             values, _ = frontmatter.read(snapshot.read(path))
             ended, started = values.get("ended") or values.get("summarized"), values.get("started")
             if isinstance(ended, str):
                 began = timestamps.parse(started) if isinstance(started, str) else ""
-                found.append(EndedSession(path, began, timestamps.parse(ended)))
+                ended_sessions.append(EndedSession(path, began, timestamps.parse(ended)))
         except (InvalidRecord, FrontMatterError, OSError, ValueError):
             continue
-    return sorted(found, key=lambda one: (one.ended, one.path), reverse=True)
+    return sorted(ended_sessions, key=lambda session: (session.ended, session.path), reverse=True)
 
 
 def pages(snapshot: Snapshot, ended: Iterable[EndedSession]) -> Iterator[SessionPage]:
     """Yield the pages of sessions; pages that can't be read are skipped."""
-    for one in ended:
+    for session in ended:
         try:
-            yield session_page.parse(snapshot.read(one.path), one.path)
+            yield session_page.parse(snapshot.read(session.path), session.path)
         except (InvalidRecord, OSError):
             continue
 
@@ -108,11 +108,11 @@ def collect(
         known = list(filter(None, (state.goal, *state.decisions, *state.errors, *state.next_actions)))
         newer = [_of_session(snapshot, [page], limit, count, known) for page in pages(snapshot, ended[:1])]
         return take_fitting([item for item in newer if item.body.strip()], limit, count)
-    found = [] if saved is None else take_fitting([_of_checkpoint(snapshot, saved, count)], limit, count)
+    resumable = [] if saved is None else take_fitting([_of_checkpoint(snapshot, saved, count)], limit, count)
     latest = list(pages(snapshot, ended[:_LOOKED_AT]))
-    room = limit - sum(count(markdown_item(item)) for item in found)
+    room = limit - sum(count(markdown_item(item)) for item in resumable)
     last = [item for item in ([_of_session(snapshot, latest, room, count)] if latest else []) if item.body.strip()]
-    return take_fitting([*last, *found], limit, count)
+    return take_fitting([*last, *resumable], limit, count)
 
 
 def prior_work(
@@ -123,18 +123,18 @@ def prior_work(
     All items take at most `limit` tokens. `ranked` are the search results for the task. `globs` are patterns of files:
     if there are any, the last session is the last one that changed a matching file.
     """
-    ended = [one for one in sessions(snapshot) if not globs or _has_changed(snapshot, one, globs)]
+    ended = [session for session in sessions(snapshot) if not globs or _has_changed(snapshot, session, globs)]
     last = collect(snapshot, ended, int(limit / _LEFT), count)
-    bearing = [items.of_result(snapshot, one) for one in items.places(ranked) if one.kind != "page"]
+    bearing = [items.of_result(snapshot, result) for result in items.places(ranked) if result.kind != "page"]
     known = {item.id for item in last}
     return take_fitting([*last, *(item for item in bearing if item.id not in known)], limit, count)
 
 
-def _has_changed(snapshot: Snapshot, one: EndedSession, globs: Sequence[str]) -> bool:
+def _has_changed(snapshot: Snapshot, session: EndedSession, globs: Sequence[str]) -> bool:
     """Return whether a session changed a file that matches the globs."""
     from memctl.pages import repository_paths  # most packs have no section
 
-    return bool(repository_paths.matching(sorted(files(snapshot, [one])), globs))
+    return bool(repository_paths.matching(sorted(files(snapshot, [session])), globs))
 
 
 def pending(snapshot: Snapshot, ended: Sequence[EndedSession]) -> Checkpoint | None:
@@ -151,7 +151,7 @@ def is_pending(saved: Checkpoint, ended: Sequence[EndedSession]) -> bool:
 
     This is so if its task is not finished, and if no session in `ended` started after the checkpoint was saved.
     """
-    return not saved.is_finished and not any(one.started > saved.saved_at for one in ended)
+    return not saved.is_finished and not any(session.started > saved.saved_at for session in ended)
 
 
 def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:
@@ -189,7 +189,7 @@ def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) ->
     """Return a checkpoint as a short item: its goal, its first steps, and the command that shows all of it."""
     begun = [name for name in ("in_progress", "next_actions") if getattr(saved, name)] or ["planned"]
     title = f"Checkpoint not resumed: {first_sentence(saved.goal) or saved.workflow_id}"
-    how = f"`memctl checkpoint resume {saved.checkpoint_id}` shows all of it.\n"
+    how = f"`memctl checkpoint resume {saved.checkpoint_id}` shows the whole checkpoint.\n"
     facts = (("date", saved.saved_at), ("by", saved.saved_by))
     item = Item("checkpoint", saved.checkpoint_id, title, how, facts, saved.checkpoint_id)
     return _with_state(snapshot, item, saved, begun, WORK, count)
@@ -206,8 +206,8 @@ def _of_session(
     page = latest[0]
 
     def lines(heading: str, start: str = "") -> tuple[str, ...]:
-        found = (line.removeprefix(start) for line in page.lines.get(heading, ()) if line.startswith(start))
-        return tuple(line for line in found if not any(text in line for text in known))
+        recorded = (line.removeprefix(start) for line in page.lines.get(heading, ()) if line.startswith(start))
+        return tuple(line for line in recorded if not any(text in line for text in known))
 
     state = TaskState(
         goal="" if known else next(iter(page.lines.get(INTENT, ())), ""),
@@ -216,15 +216,15 @@ def _of_session(
         decisions=lines(DECISIONS),
     )
     waiting = "" if known else _unrecorded_note(latest, snapshot.catalogue)
-    before = [f"- {_brief(one, snapshot.catalogue)}\n" for one in latest[1:]]
+    before = [f"- {_brief(earlier, snapshot.catalogue)}\n" for earlier in latest[1:]]
     facts = (("date", str(page.values.get("ended") or page.values.get("summarized") or "")),
              ("by", str(page.values.get("agent_id") or "")))  # fmt: skip
-    given = tuple(fact for fact in facts if fact[1])
+    known_facts = tuple(fact for fact in facts if fact[1])
     for number in range(len(before), -1, -1):
         body = f"{cut_at_word(state.goal, _LONGEST)}\n\n" if state.goal else ""
         body += f"## Not recorded\n\n{waiting}\n\n" if waiting else ""
         body += f"## Sessions before it\n\n{''.join(before[:number])}" if number else ""
-        item = Item("session", page.id, f"Session {page.id}", body, given, f"session {page.id}")
+        item = Item("session", page.id, f"Session {page.id}", body, known_facts, f"session {page.id}")
         if count(markdown_item(item)) <= limit:
             break
     return _with_state(snapshot, item, state, list(_MOST), limit, count)
@@ -276,14 +276,14 @@ def _unrecorded_note(latest: Sequence[SessionPage], catalogue: Catalogue) -> str
     """
     counts = {}
     for heading, name in _UNRECORDED.items():
-        if found := [_key(line) for page in latest for line in page.lines.get(heading, ())]:
+        if lines := [_key(line) for page in latest for line in page.lines.get(heading, ())]:
             known = tuple(map(_key, catalogue.titles(name)))
-            counts[name] = sum(not line.startswith(known) for line in found)
+            counts[name] = sum(not line.startswith(known) for line in lines)
     missing = [f"{number} {name}{'s' if number != 1 else ''}" for name, number in counts.items() if number]
     if not missing:
         return ""
     of = "this session" if len(latest) == 1 else f"the last {len(latest)} sessions"
-    how = "`memctl session summarize -t TRANSCRIPT --review` proposes them as records, `--accept N` makes one"
+    how = "`memctl session summarize -t TRANSCRIPT --review` proposes them as records, `--accept N` records proposal N"
     return f"{' and '.join(missing)} of {of}: {how}."
 
 

@@ -37,7 +37,7 @@ UNFINISHED = "an unfinished sentence"
 HEADLINE = "a heading"
 WORDLESS = "punctuation without a word"
 EMPTY = "a sentence that says nothing by itself"
-MIXED = "a search or step, and something binding, in one sentence; make two of it"
+MIXED = "a search or step and something binding in one sentence; write two sentences"
 
 LONGEST_CODE = 1  # lines of code that are kept, such as a command or a signature
 _LOOKED_AT = 2_000  # first characters of a sentence, which are judged

@@ -1,9 +1,9 @@
 """Find definitions and imports in code line by line, without a parser.
 
-It is used for the imports of C, Java, Ruby and Rust and for everything in Python. If the extra `languages` is not
-installed, it is used for everything in Go, JavaScript and TypeScript, too. It is reliable only for code in the layout
-of the usual formatters. Python code is never parsed: `ast` stops at the first error, and a deep expression crashes
-Python 3.10 (https://github.com/python/cpython/issues/95185).
+Both are found in Python and, if the extra `languages` is not installed, in Go, JavaScript and TypeScript. In C, Java,
+Ruby and Rust only the imports are found. The result is reliable only for code in the layout of the usual formatters.
+Python code is never parsed: `ast` stops at the first error, and a deep expression crashes Python 3.10
+(https://github.com/python/cpython/issues/95185).
 """
 
 from __future__ import annotations

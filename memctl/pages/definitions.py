@@ -57,9 +57,9 @@ class _Piece(msgspec.Struct, frozen=True):
 class ParsedCode(msgspec.Struct, frozen=True):
     """The syntax tree (`root`) and the bytes (`data`) of a piece of a file, which was parsed on its own.
 
-    A piece from the middle of a class is parsed with the headers of the classes around it in front. `top` is the line
-    of the file (from 0) to which the tree's first row is counted, and `first` the line at which the piece itself
-    begins. Definitions before line `first` belong to the headers in front.
+    A piece from the middle of a class is parsed with the headers of the classes around it in front. `first` is the line
+    of the file (from 0) at which the piece itself begins, and `top` is `first` minus the number of these headers: row N
+    of the tree is line `top` + N of the file. Definitions before line `first` belong to the headers.
     """
 
     root: Node

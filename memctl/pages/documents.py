@@ -40,7 +40,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
     @property
     def faults(self) -> dict[str, BrokenTemplate]:
-        """The errors of templates, by message. An error of a template with several documents is there once."""
+        """The errors of templates, by message; an error is listed once, even if the template has several documents."""
         return {error.message: error for error in self.broken.values()}
 
 

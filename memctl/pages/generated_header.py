@@ -7,9 +7,10 @@ import msgspec
 from memctl.pages.links import EXECUTIVE, INDEX, SOURCES
 from memctl.text.lazy_regex import lazy_regex
 
-# The layout numbers of documents, 1 if not listed. Raise a number when the layout changes: an older document is then a
-# warning of `check` and not an error, until it is rendered.
-LAYOUTS = {INDEX: 4, EXECUTIVE: 3, SOURCES: 3}
+# The layout numbers of documents. Raise a number when the layout changes: an older document is then a warning of
+# `check` and not an error, until it is rendered.
+LAYOUTS = {INDEX: 5, EXECUTIVE: 3, SOURCES: 4}
+OF_PAGES = 2  # of the documents of sections and pages of details
 _HEAD = "<!-- Rendered by memctl from the memory, which is the place for edits. {}text:{} -->\n"
 _HEADED = lazy_regex(
     r"<!-- Rendered by memctl [^\n]*?(?:layout:(\d{1,4}) )?text:([0-9a-f]{16})(?: from:([0-9a-f]{16}))? -->\n"

@@ -118,7 +118,7 @@ class StalePage(msgspec.Struct, frozen=True):
 
 
 def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterable[str]) -> list[FileChange]:
-    """Return a change for each file that a person names, as if the file had been changed.
+    """Return the files that a person names, as if they had been changed.
 
     `texts` are paths of files or folders, relative to `folder` or to the worktree's top; a folder gives all files below
     it. A file that exists only in the history of HEAD counts as deleted. Raises MemctlError for a path that Git does

@@ -38,7 +38,7 @@ _COMMENTS = {
 
 
 class Marker(msgspec.Struct, frozen=True):
-    """A heading or definition in a file: its line (from 1), its level or nesting (from 1), and its title."""
+    """An entry of a file's outline: a heading or definition with its line and level (both from 1), and its title."""
 
     line: int
     level: int
@@ -46,7 +46,7 @@ class Marker(msgspec.Struct, frozen=True):
 
 
 def markers(path: str, text: str) -> list[Marker]:
-    """Return the headings of a Markdown file, or the definitions of code, in their order; at most 2,000.
+    """Return the outline of a file: the headings of Markdown, or the definitions of code; at most 2,000.
 
     A file of another kind has none. Only the first million characters and 50,000 lines of a Markdown file are read.
     100,000 characters of code take 20 ms, and of Markdown 100 ms.

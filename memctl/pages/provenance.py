@@ -76,7 +76,7 @@ class Reason(msgspec.Struct, frozen=True):
 
     - `by`: IN_CODE_REFS if the record refers to the file, IN_TEXT if the file's text names the record, or IN_COMMIT if
       a commit that changed the file names the record.
-    - `where`: accordingly the code reference, the number of the line in the file, or the commit's id.
+    - `where`: depending on `by`, the code reference, the number of the line in the file, or the commit's id.
     - `how`: for a commit, the name of the trailer that names the record, or "message" if another part of its message
       does.
     - `is_here`: whether the reason is about the line that was asked for.

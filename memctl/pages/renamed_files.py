@@ -37,10 +37,10 @@ def find(
 ) -> dict[str, str]:
     """Return the present path of each renamed file or folder among `missing`, by its old path.
 
-    The path of a folder ends with a slash if the old one does. Git is asked which files were renamed between each of
-    `commits` and the commit `head`, once for all commits, and with `is_staged` in the index. For the `missing` files
-    that it does not find so, since they were edited before the rename, it is asked about each commit that renamed one.
-    The result may have other renamed files, too.
+    The path of a folder ends with a slash if the old one does. First Git is asked, once for all `commits`, which files
+    were renamed between each of them and the commit `head`, and with `is_staged` in the index. It does not find a file
+    that was edited a lot in between. For such a file Git is asked again, about each single commit that renamed one. The
+    result may have other renamed files, too.
     """
     renamed = differences.renamed_since(repository, sorted(commits), head) if head else {}
     staged = differences.changed_in_index(repository) if is_staged else []

@@ -20,7 +20,7 @@ from memctl import __version__
 from memctl.git import private_files
 from memctl.git.repository import Repository
 from memctl.pages import levels
-from memctl.pages.generated_header import LAYOUTS, seal
+from memctl.pages.generated_header import LAYOUTS, OF_PAGES, seal
 from memctl.pages.links import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.pages.template_values import BrokenTemplate, CountTokens, Estimate
 from memctl.record.errors import InvalidRecord
@@ -63,7 +63,7 @@ class Renderer:
 
     def document(self, name: str) -> str:
         """Return one document with its header; raises BrokenTemplate if a template of the project has an error."""
-        return seal(self.page(name), layout=LAYOUTS.get(name, 1))
+        return seal(self.page(name), layout=LAYOUTS.get(name, OF_PAGES))
 
     def sources(self, repository: Repository, count: CountTokens) -> str:
         """Return the document of source files (level 4) with its header; reads all listed files and their history.

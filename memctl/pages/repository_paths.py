@@ -190,7 +190,7 @@ def refuse_memory(path: str) -> None:
     if FOLDER in path.split("/"):
         identifier = ids.id_in_path(path)
         raise MemctlError(
-            f"{path} is a file of the memory, which explains only other files of the repository",
+            f"{path} is a file of the memory itself; the memory explains only the other files of the repository",
             f"`memctl log{f' {identifier}' if identifier else ''}` lists its changes",
         )
 

@@ -51,7 +51,7 @@ class Completions:
             )
         base = http_post.address(settings.base_url, "memctl.llm.baseUrl")
         key_name = settings.api_key_env or (OPENAI_KEY if base == OPENAI_BASE else "")
-        hint = "set the environment variable; which one has the key is set by `git config memctl.llm.apiKeyEnv NAME`"
+        hint = "set this environment variable to your key, or name another one: `git config memctl.llm.apiKeyEnv NAME`"
         self._key = http_post.key(environ.get(key_name, ""), key_name, hint) if key_name else ""
         self._host = urlsplit(base).netloc
         self._url = f"{base}/chat/completions"

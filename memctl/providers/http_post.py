@@ -56,7 +56,7 @@ def address(url: str, setting: str) -> str:
     if not host or not is_safe or not is_plain or parts.username is not None or parts.query or parts.fragment:
         raise MemctlError(
             f"{setting} must be an https:// address",
-            "only for this machine is http:// allowed, as in http://localhost:8080",
+            "http:// is allowed only for this machine, as in http://localhost:8080",
             USAGE,
         )
     return base
@@ -119,13 +119,13 @@ def describe_refusal(host: str, code: int, answer: bytes, key: str) -> str:
     """Return a message that a service refused a request, with its status and reason, on one line without the key.
 
     `code` is the HTTP status, and `answer` the body of the service's answer, which may have the reason. If the reason
-    contains the API `key`, it is removed from it.
+    contains the API `key`, the key is removed from the reason.
     """
     if is_redirect(code):
         return f"{host} redirects to another address ({code}), to which memctl does not send the key"
     try:
-        found = msgspec.json.decode(answer, type=_Refusal).error
-        reason = found if isinstance(found, str) else found.message
+        error = msgspec.json.decode(answer, type=_Refusal).error
+        reason = error if isinstance(error, str) else error.message
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         reason = "it gave no reason"
     return f"{host} refused the request ({code}): {_without_key(reason, key)}"

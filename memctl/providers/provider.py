@@ -14,7 +14,7 @@ LONGEST_ANSWER = 1024 * 1024  # bytes; an answer of 4,096 tokens has about 20,00
 
 
 class ProviderFailed(MemctlError):
-    """Raised if a provider gives no answer; callers then go on without one."""
+    """Raised if a provider gives no answer; callers then go on without an answer."""
 
     kind = "provider"
 

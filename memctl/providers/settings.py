@@ -56,7 +56,7 @@ def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Setting
     if "command" in values:
         values["command"] = _words(*settings["command"])
     try:
-        found = msgspec.convert(values, Settings, strict=False)
+        parsed = msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as error:
         message, _, field = str(error).partition(" - at `$.")
         where = settings[field.rstrip("`")][0] if field else "the provider"
@@ -67,7 +67,7 @@ def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Setting
             f"choose one: `git config --global {_IN_GIT}provider {COMMAND}` (or {OPENAI}, or {NONE})",
             USAGE,
         )
-    return found
+    return parsed
 
 
 def _from_git(settings: Mapping[str, str]) -> dict[str, tuple[str, str]]:

@@ -76,9 +76,9 @@ class Change(msgspec.Struct, frozen=True):
 class WriteOptions(msgspec.Struct, frozen=True):
     """The options that every writing command has, such as `--reason` and `--dry-run`, as values.
 
-    Each field has the name of its option: `allow_secret` is `--allow-secret`. `strict` decides whether a new record is
-    checked for usefulness: True refuses a record that lacks a reason or the like, False only prints a hint, and None
-    does not check. `redact` replaces what looks like a credential instead of refusing it. It has no option, and is for
+    Each field but `redact` has the name of its option: `allow_secret` is `--allow-secret`. `strict` decides whether a
+    new record is checked for usefulness: True refuses a record that lacks a reason or the like, False only prints a
+    hint, and None does not check. `redact` replaces what looks like a credential instead of refusing it. It is for
     texts that nobody reads before they are written, such as sessions' pages.
     """
 

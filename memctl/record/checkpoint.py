@@ -69,8 +69,8 @@ class Metrics(msgspec.Struct, frozen=True):
     """How full the context window was when a checkpoint was saved; a value that was not measured is None.
 
     `scs_size` is the size of what all agents at work share, and `aws_size` that of everything in the window, both in
-    tokens. `compression_ratio` is in percent. `compressions` and `events` are the numbers of compressions and of events
-    in the workflow up to the checkpoint.
+    tokens. `compression_ratio` is the percentage by which the latest compression made the content smaller.
+    `compressions` and `events` are the numbers of compressions and of events in the workflow up to the checkpoint.
     """
 
     scs_size: Tokens | None = None

@@ -23,7 +23,7 @@ _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class HasFields(Protocol):
-    """A type of record or a level of pages; its content fields are the headings that memctl knows in their bodies."""
+    """A type of record or a level of pages, with its content fields: the parts of a body under headings of memctl."""
 
     @property
     def fields(self) -> tuple[Field, ...]:

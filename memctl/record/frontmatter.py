@@ -140,7 +140,7 @@ def parse_frontmatter(text: str, path: str) -> tuple[dict[str, Any], str]:
 
 
 def emit(key: str, value: Any) -> str:
-    """Return a key and its value as lines of canonical front matter. Raises ValueError for an invalid key."""
+    """Return a key and its value as lines of front matter in memctl's canonical form; ValueError for an invalid key."""
     if not _is_key(key):
         raise ValueError(
             f"{key!r} can't be a key of front matter: a key has letters, digits, `_` and `-`, and begins with a letter"

@@ -54,9 +54,9 @@ def series(identifier: str) -> tuple[str, int]:
 
 
 def used_numbers(names: Iterable[str], series: str) -> list[int]:
-    """Return the numbers of the ids that begin with `series`, such as `DEC-2025-11-04`, by their files' names.
+    """Return the numbers of the ids that begin with `series`, such as `DEC-2025-11-04`, from the names of files.
 
-    `names` are names of files without a folder; those with other ids are left out.
+    `names` are these names without a folder; names with other ids are left out.
     """
     matches = (PATTERN.match(name) for name in names if name.startswith(series + "-"))
     return [int(match[3]) for match in matches if match]

@@ -299,7 +299,7 @@ def cached_outline(texts: Sequence[tuple[str, str]], catalogue: "Catalogue") -> 
 
 
 def digest(values: object) -> bytes:
-    """Return a digest of 16 bytes of some values, such as the texts of pages.
+    """Return a hash of 16 bytes of some values, such as the texts of pages.
 
     It is the key under which a cache keeps a result that was computed from these values.
     """
@@ -336,7 +336,7 @@ _ALLOWED = {
     "weight": "a number above 0",
     "paths": "a list of globs inside the repository, such as src/auth/**",
     "code_refs": "a list of paths inside the repository, such as src/auth.py",
-    "reviewed": "a list of paths, each with the content's id, as `memctl review` writes it",
+    "reviewed": "a list of files with their blob ids (src/auth.py 1f0c9a2b7d3e), as `memctl review` writes it",
     "aliases": "a list of markers that the page had before",
     "timestamp": timestamps.ALLOWED,
 }

@@ -143,8 +143,8 @@ class Snapshot:
 
         A reference is an id, a former id, a memory_id, the beginning of an id or memory_id, or the name that another
         tool gave the record, such as `bd-xmf`. A record that has an id now wins over one that had it formerly. Raises
-        MemctlError if there is no such record, or if there are several; its message then names similar ids, or these
-        records.
+        MemctlError if there is no such record, or if there are several; the message names similar ids, or the records
+        that match.
         """
         wanted = reference.strip().upper()
         if ids.kind_of(wanted) is None:

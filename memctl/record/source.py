@@ -19,13 +19,13 @@ PAGE, SESSION, CHECKPOINT = "page", "session", "checkpoint"  # kinds of index en
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):  # without gc: thousands of hits would start the collector repeatedly
-    """A text that matches a query: a record, a heading of a page, a section of a session's page, or a checkpoint.
+    """A text that matches a query: a record, a heading of a page, a part of a session's page, or a checkpoint.
 
     - `text` is how well its words match (BM25); larger is better, and words of the title count more.
     - `kind` is a record's type, or "page", "session" or "checkpoint".
     - `key` is the record's id, the page's marker or the session's id, and `number` the row in the search index.
-    - Hits with the same `thread` belong together: headings of a page, sections of a session's page, or records of one
-      agent and day. It is "" for any other hit.
+    - Hits with the same `thread` belong together: headings of a page, parts of a session's page, or records of
+      one agent and day. It is "" for any other hit.
     """
 
     path: str
@@ -47,7 +47,7 @@ class Excerpt(msgspec.Struct, frozen=True):
 
 
 class Texts(Protocol):
-    """Search in the words of records, headings of pages, sections of sessions' pages, and checkpoints (the entries)."""
+    """Search in the words of records, headings of pages, parts of sessions' pages, and checkpoints (the entries)."""
 
     @property
     def semantic_model(self) -> str:
@@ -104,7 +104,7 @@ class Texts(Protocol):
         """Return the values that the cache has for some keys; a key without a value is left out."""
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
-        """Store values in the cache by key. A key is a digest of everything from which the value was computed."""
+        """Store values in the cache by key. A key is a hash of everything from which the value was computed."""
 
     def without(self, paths: Collection[str]) -> Texts:
         """Return an object for the same searches, but without the records at some paths."""
@@ -160,13 +160,13 @@ class Catalogue(Protocol):
         """Return the first `limit` records that meet all conditions, and how many records meet them in total.
 
         A `limit` of 0 returns all. `order` is one of the names in `filters.ORDERS`, such as "date", and `reverse` turns
-        it around. The retrieval counts of the records include those that only this clone knows yet.
+        it around. Each record's `access_count` includes retrievals in this clone that its file does not have yet.
         """
 
     def with_id(self, identifier: str) -> list[Record]:
         """Return the records with an id; there are several if two clones gave out the same id.
 
-        The retrieval counts of the records include those that only this clone knows yet.
+        Each record's `access_count` includes retrievals in this clone that its file does not have yet.
         """
 
     def with_alias(self, identifier: str) -> list[Record]:
@@ -178,7 +178,7 @@ class Catalogue(Protocol):
     def at(self, paths: Iterable[str]) -> list[Record]:
         """Return the records at some paths; a path without a record is left out.
 
-        The retrieval counts of the records include those that only this clone knows yet.
+        Each record's `access_count` includes retrievals in this clone that its file does not have yet.
         """
 
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
@@ -226,10 +226,10 @@ class Catalogue(Protocol):
         """Return the paths of records whose text contains what looks like a credential."""
 
     def is_clean(self, key: bytes) -> bool:
-        """Return whether the text whose digest is `key` is known to contain no credential."""
+        """Return whether the text whose hash is `key` is known to contain no credential."""
 
     def keep_clean(self, keys: Sequence[bytes]) -> None:
-        """Remember that the texts whose digests are `keys` contain no credential."""
+        """Remember that the texts whose hashes are `keys` contain no credential."""
 
     def with_control_characters(self) -> list[str]:
         """Return the paths of records that contain a control character."""

@@ -117,33 +117,35 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
     free: dict[int, list[Extract]] = {}
     for statement in dialogue.read(_turns(events)):
         free.setdefault(statement.turn, []).append(_stated_freely(statement, events[statement.turn]))
-    found: dict[tuple[str, str], Extract] = {}
+    extracts: dict[tuple[str, str], Extract] = {}
     has_edits = False  # whether files were changed since the last prompt
     for place, event in enumerate(events):
         if not event.agent and event.kind in (PROMPT, CALL):
             has_edits = event.kind == CALL and (has_edits or tool_calls.is_edit(event))
-        for one in _once(list(_of_event(event, has_edits=has_edits)), free.get(place, [])):
-            key = (one.label, comparable(one.text))
-            one = msgspec.structs.replace(one, place=place)
-            old = found.get(key)
-            if old is None or (one.explicit and not old.explicit) or (one.reason and not old.reason):
-                found[key] = one
-            elif one.label in (labels.NEXT, labels.STATE, labels.BLOCKER):
-                del found[key]  # a repeated statement moves to its latest place
-                found[key] = one
-    return list(_each_cause_once([one for one in found.values() if not _is_part(one, found.values())]))
+        for extract in _once(list(_of_event(event, has_edits=has_edits)), free.get(place, [])):
+            key = (extract.label, comparable(extract.text))
+            extract = msgspec.structs.replace(extract, place=place)
+            old = extracts.get(key)
+            if old is None or (extract.explicit and not old.explicit) or (extract.reason and not old.reason):
+                extracts[key] = extract
+            elif extract.label in (labels.NEXT, labels.STATE, labels.BLOCKER):
+                del extracts[key]  # a repeated statement moves to its latest place
+                extracts[key] = extract
+    return list(
+        _each_cause_once([extract for extract in extracts.values() if not _is_part(extract, extracts.values())])
+    )
 
 
-def _each_cause_once(found: Sequence[Extract]) -> Iterator[Extract]:
+def _each_cause_once(extracts: Sequence[Extract]) -> Iterator[Extract]:
     """Yield statements without the learnings of an agent that say again what an earlier learning of it says."""
     known: list[Topic] = []
-    for one in found:
-        if one.label == labels.LEARNING and one.source == ANSWER:
-            topic = Topic.of(one.text)
-            if not one.explicit and any(topic.is_same(other) for other in known):
+    for extract in extracts:
+        if extract.label == labels.LEARNING and extract.source == ANSWER:
+            topic = Topic.of(extract.text)
+            if not extract.explicit and any(topic.is_same(other) for other in known):
                 continue
             known.append(topic)
-        yield one
+        yield extract
 
 
 def _turns(events: Sequence[Event]) -> Iterator[Turn]:
@@ -176,8 +178,8 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
         elif event.kind == RESULT and event.call in planned and not event.is_error:
             yield Turn(USER, event.text, place)
         elif event.kind == RESULT and isinstance(answers := event.details.get("answers"), dict):
-            asked = [answer for answer in answers.values() if isinstance(answer, str) and "?" in answer]
-            yield Turn(USER, "\n".join(asked), place)
+            questions = [answer for answer in answers.values() if isinstance(answer, str) and "?" in answer]
+            yield Turn(USER, "\n".join(questions), place)
 
 
 def is_of_host(prompt: str) -> bool:
@@ -198,29 +200,31 @@ def _once(stated: list[Extract], free: list[Extract]) -> Iterator[Extract]:
     Labelled statements go before those of the dialogue (`free`), and these before single sentences.
     """
     labelled = {
-        labels.ISSUE if one.label in (labels.TODO, labels.BLOCKER) else one.label for one in stated if one.explicit
+        labels.ISSUE if extract.label in (labels.TODO, labels.BLOCKER) else extract.label
+        for extract in stated
+        if extract.explicit
     }
-    in_dialogue = {one.label for one in free}
-    yield from (one for one in stated if one.explicit or one.label not in in_dialogue)
-    yield from (one for one in free if one.label not in labelled)
+    in_dialogue = {extract.label for extract in free}
+    yield from (extract for extract in stated if extract.explicit or extract.label not in in_dialogue)
+    yield from (extract for extract in free if extract.label not in labelled)
 
 
-def _stated_freely(one: FreeStatement, event: Event) -> Extract:
-    label = _LABELS[one.kind]
-    reason = one.reason or (CHOSEN if one.by == USER and one.alternatives else "")
-    source = PROMPT if one.by == USER else ANSWER
+def _stated_freely(statement: FreeStatement, event: Event) -> Extract:
+    label = _LABELS[statement.kind]
+    reason = statement.reason or (CHOSEN if statement.by == USER and statement.alternatives else "")
+    source = PROMPT if statement.by == USER else ANSWER
     return Extract(
         label,
-        one.text,
+        statement.text,
         False,
         reason,
-        one.alternatives,
+        statement.alternatives,
         source,
         event.moment,
         line=event.line,
-        is_sure=one.is_sure,
-        title=one.title,
-        is_assent=one.is_assent,
+        is_sure=statement.is_sure,
+        title=statement.title,
+        is_assent=statement.is_assent,
     )
 
 
@@ -232,18 +236,22 @@ def _of_event(event: Event, *, has_edits: bool) -> Iterator[Extract]:
     elif event.kind in (PROMPT, ANSWER, DIGEST) and not (event.kind == PROMPT and _is_given(event)):
         made: Sequence[Extract] = _labelled(event.text)
         if event.kind == DIGEST:
-            made = [one for one in made if one.label != labels.ISSUE]  # a digest lists resolved issues, too
+            made = [extract for extract in made if extract.label != labels.ISSUE]  # a digest lists resolved issues, too
         else:
             own = [
-                one for one in made if event.kind == PROMPT and one.label == labels.LEARNING
+                extract for extract in made if event.kind == PROMPT and extract.label == labels.LEARNING
             ]  # each is the user's word
-            made = [one for one in made if one not in own]
+            made = [extract for extract in made if extract not in own]
             made = [*own, *_join_reported(made, event.text, has_edits=has_edits and event.kind == ANSWER)]
         loose = _unlabelled(event.text) if event.kind != DIGEST and len(event.text) <= _MOST else ()
         if event.kind == ANSWER:  # the main agent's learnings come from the dialogue
-            loose = tuple(one for one in loose if not _is_next(one) and (event.agent or one.label != labels.LEARNING))
-        for one in (*made, *loose):
-            yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
+            loose = tuple(
+                extract
+                for extract in loose
+                if not _is_next(extract) and (event.agent or extract.label != labels.LEARNING)
+            )
+        for extract in (*made, *loose):
+            yield msgspec.structs.replace(extract, source=event.kind, moment=event.moment, line=event.line)
 
 
 def _is_given(prompt: Event) -> bool:
@@ -256,25 +264,29 @@ def _join_reported(made: Sequence[Extract], text: str, *, has_edits: bool) -> Se
 
     Leaves out issues whose text names the fix or is code, and numbered ones (`Bug 2: …`) that follow edits.
     """
-    made = [one for one in made if not _is_no_issue(one, has_edits=has_edits)]
+    made = [extract for extract in made if not _is_no_issue(extract, has_edits=has_edits)]
     most = 1 if len(text) >= _REPORT else _MOST_OF_KIND
     joined = list[Extract]()
     for label, allowed in ((labels.LEARNING, most), (labels.ISSUE, most), (labels.DECISION, _MOST_OF_KIND)):
-        several = [one for one in made if one.label == label and not (one.reason or one.alternatives)]
-        several = [one for one in several if not (one.statement and one.statement.kind == labels.DETAIL)]
+        several = [
+            extract for extract in made if extract.label == label and not (extract.reason or extract.alternatives)
+        ]
+        several = [
+            extract for extract in several if not (extract.statement and extract.statement.kind == labels.DETAIL)
+        ]
         if len(several) > allowed:
-            whole = "; ".join(one.text.rstrip(".") for one in several)[:_LONG]
+            whole = "; ".join(extract.text.rstrip(".") for extract in several)[:_LONG]
             joined.append(msgspec.structs.replace(several[0], text=whole, statement=None, explicit=False))
-            made = [one for one in made if one not in several]
+            made = [extract for extract in made if extract not in several]
     return [*made, *joined]
 
 
-def _is_no_issue(one: Extract, *, has_edits: bool) -> bool:
-    if one.label != labels.ISSUE or one.statement is None:
+def _is_no_issue(extract: Extract, *, has_edits: bool) -> bool:
+    if extract.label != labels.ISSUE or extract.statement is None:
         return False
-    if _IS_CODE.search(one.statement.text("description")):
+    if _IS_CODE.search(extract.statement.text("description")):
         return True
-    return bool(_REPAIR.match(one.text) or (has_edits and _COUNTED.match(one.statement.source)))
+    return bool(_REPAIR.match(extract.text) or (has_edits and _COUNTED.match(extract.statement.source)))
 
 
 def _is_next(decision: Extract) -> bool:
@@ -288,7 +300,9 @@ def _is_next(decision: Extract) -> bool:
 
 def _labelled(text: str) -> tuple[Extract, ...]:
     """Return the labelled statements of a text."""
-    return tuple(msgspec.structs.replace(one, statement=made) for made in reader.read(text) for one in _of(made))
+    return tuple(
+        msgspec.structs.replace(extract, statement=made) for made in reader.read(text) for extract in _of(made)
+    )
 
 
 def _of(made: Statement) -> Iterator[Extract]:
@@ -305,7 +319,7 @@ def _of(made: Statement) -> Iterator[Extract]:
         return
     if made.kind == labels.DECISION:
         reason = one_line(made.text("rationale"))
-        alternatives = tuple(one_line(one) for one in made.items("alternatives_considered") if not is_nothing(one))
+        alternatives = tuple(one_line(item) for item in made.items("alternatives_considered") if not is_nothing(item))
         yield Extract(labels.DECISION, text, True, "" if is_nothing(reason) else reason, alternatives)
     elif made.kind == labels.ISSUE:
         if not (made.text("resolution") or cues.OVER.match(made.text("investigation_status"))):
@@ -351,17 +365,17 @@ def _unlabelled(text: str) -> tuple[Extract, ...]:
 
     A rejection right after a decision is one of its alternatives.
     """
-    found: list[Extract] = []
+    extracts: list[Extract] = []
     is_after_decision = False
     for sentence in _each_sentence(text):
         stated = sentences.kind_of(sentence)
         made = list(_of_sentence(sentence, stated))
         if is_after_decision and made and stated == sentences.REJECTED:
-            found[-1] = msgspec.structs.replace(found[-1], alternatives=(*found[-1].alternatives, sentence))
+            extracts[-1] = msgspec.structs.replace(extracts[-1], alternatives=(*extracts[-1].alternatives, sentence))
             continue
-        found += made
+        extracts += made
         is_after_decision = bool(made) and stated == sentences.DECISION and made[-1].label == labels.DECISION
-    return tuple(found)
+    return tuple(extracts)
 
 
 def _each_sentence(text: str) -> Iterator[str]:
@@ -416,20 +430,20 @@ def _choices(event: Event) -> Iterator[Extract]:
     for question, answer in answers.items() if isinstance(answers, dict) else ():
         options = _options(event, question)
         if isinstance(answer, str) and answer.strip() and not _is_undecided(question, answer, options):
-            *_, asked = [unit.text for unit in units.units(question) if unit.form == units.SENTENCE] or [question]
+            *_, wording = [unit.text for unit in units.units(question) if unit.form == units.SENTENCE] or [question]
             answered = _RECOMMENDED.sub("", one_line(answer))
             is_offered = answer in options
             name = titles.capitalized(answered) if is_offered else titles.title_of(answered)
             yield Extract(
                 labels.DECISION,
-                f"{answered} ({one_line(asked)})"[:_LONG],
+                f"{answered} ({one_line(wording)})"[:_LONG],
                 is_offered or wishes.is_firm(answered),
                 CHOSEN if is_offered else "",
-                tuple(one for one in options if one != answer) if is_offered else (),
+                tuple(option for option in options if option != answer) if is_offered else (),
                 PROMPT,
                 event.moment,
                 line=event.line,
-                title=name if not is_offered and len(name.split()) >= _CELL else f"{name} ({one_line(asked)})",
+                title=name if not is_offered and len(name.split()) >= _CELL else f"{name} ({one_line(wording)})",
             )
 
 
@@ -442,20 +456,22 @@ def _is_undecided(question: str, answer: str, options: list[str]) -> bool:
 
 def _options(event: Event, question: str) -> list[str]:
     """Return the options of a question to the user."""
-    asked = event.details.get("questions")
-    for one in asked if isinstance(asked, list) else ():
-        if isinstance(one, dict) and one.get("question") == question and isinstance(one.get("options"), list):
-            names = [option.get("label") for option in one["options"] if isinstance(option, dict)]
+    questions = event.details.get("questions")
+    for entry in questions if isinstance(questions, list) else ():
+        if isinstance(entry, dict) and entry.get("question") == question and isinstance(entry.get("options"), list):
+            names = [option.get("label") for option in entry["options"] if isinstance(option, dict)]
             return [one_line(name)[:_LONG] for name in names if isinstance(name, str)]
     return []
 
 
-def _is_part(one: Extract, all_found: Iterable[Extract]) -> bool:
+def _is_part(extract: Extract, extracts: Iterable[Extract]) -> bool:
     """Return whether an unlabelled statement repeats a labelled one."""
-    if one.explicit:
+    if extract.explicit:
         return False
-    key = comparable(one.text)
+    key = comparable(extract.text)
     return not key or any(
-        other.explicit and other.label == one.label and (key in comparable(other.text) or comparable(other.text) in key)
-        for other in all_found
+        other.explicit
+        and other.label == extract.label
+        and (key in comparable(other.text) or comparable(other.text) in key)
+        for other in extracts
     )

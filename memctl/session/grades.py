@@ -108,10 +108,9 @@ def exact_replies(probes: Sequence[Probe], page: SessionPage) -> list[Reply]:
 def judged_replies(replies: Sequence[Reply], summary: str, judge: Provider) -> list[Reply]:
     """Let a judge (a language model) decide which probes a summary answers, and return its replies.
 
-    `replies` are those found by comparing words. The judge answers each of their probes from the text `summary`, and
-    then compares its answer with the probe's fact. Replies to probes about files are returned as they are; so are all
-    others after the first 120, which a judge is asked about at most. Raises ProviderFailed if the judge gives no
-    answer.
+    `replies` are those found by comparing words. The judge answers their probes from the text `summary`, and then
+    compares its answers with the facts of the probes. It does so for at most 120 probes, and for none about a file; the
+    other replies are returned as they are. Raises ProviderFailed if the judge gives no answer.
     """
     places = [number for number, reply in enumerate(replies) if reply.probe.kind != ARTIFACT][:MOST_JUDGED]
     made = list(replies)
@@ -187,7 +186,7 @@ def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> l
     state = [reply for reply in replies if reply.probe.question == STATE_OF_WORK]
     onward = [reply for reply in replies if reply.probe.question == NEXT]
     files = [reply for reply in replies if reply.probe.kind == ARTIFACT]
-    unmeasured = "the transcript says nothing about it" if whole else "not measured: give the session's transcript"
+    unmeasured = "the transcript has no facts for this" if whole else "not measured: give the session's transcript"
     return [
         _accuracy([reply.probe for reply in replies], page) if whole else Dimension("Accuracy", None, 4.0, unmeasured),
         _share(
@@ -259,7 +258,8 @@ def _is_cut(line: str, fact: str) -> bool:
     return line.endswith(" …") and fact.strip().startswith(comparable(line.removesuffix(" …")))
 
 
-TRANSCRIPT, KEPT, GIT = "the transcript", "probes kept when it was summed up", "Git alone: only files can be asked for"
+TRANSCRIPT, KEPT = "the transcript", "probes stored when the session was summarized"
+GIT = "Git alone: there are only probes about files"
 
 
 class ProbeFacts(msgspec.Struct, frozen=True):
@@ -305,7 +305,7 @@ def facts(memory: Memory, page: SessionPage, known: Sequence[Probe], until: str 
     3. Without stored probes, there is a probe for each file that Git saw change during the session.
 
     `until` is the time at which the transcript ends, "" if unknown. If the page ends later, the transcript is only an
-    earlier part of the session, so probes about next steps are those that were stored.
+    earlier part of the session, so the probes about next steps are the stored ones.
     """
     stored = probes.kept_probes(memory, page.id)
     if known:
@@ -330,9 +330,9 @@ def _of_git(memory: Memory, page: SessionPage) -> list[Probe]:
 
 
 def replies(probe_facts: ProbeFacts, page: SessionPage) -> list[Reply]:
-    """Find out by comparing words which probes a page answers, and return a reply for each.
+    """Return what `exact_replies` returns for the probes of a session; raises MemctlError if there are no probes.
 
-    The page must have all its files. Raises MemctlError if there are no probes.
+    The page must have all files of the session.
     """
     if not probe_facts.probes:
         raise MemctlError(

@@ -193,7 +193,7 @@ def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefe
     return MergeResult(
         text,
         (_BY_HAND,) if count and not prefer else (),
-        tuple(f"{loss.key} is that of the later summary" for loss in lost if loss.key in _REPLACED),
+        tuple(f"{loss.key}: the text of the later summary is kept" for loss in lost if loss.key in _REPLACED),
         tuple(lost),
     )
 

@@ -230,8 +230,8 @@ def mark_ending(memory: Memory, session: Running) -> None:
 def recover(memory: Memory, session: Running) -> Outcome | None:
     """Finish an interrupted end of a session: commit the pending change with its page, or find the commit already made.
 
-    Returns the outcome of the change; None if nothing was written before the interruption, or if nobody has begun to
-    end the session.
+    Returns the id of the commit, or why there is none yet (as an `Outcome`). The result is None if nothing was written
+    before the interruption, or if nobody has begun to end the session.
     """
     if not session.ending:
         return None

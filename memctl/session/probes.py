@@ -63,17 +63,17 @@ class Probe(msgspec.Struct, frozen=True):
 
 def from_session(summary: SessionSummary, session: Session, places: Places) -> list[Probe]:
     """Return the probes of a session, each fact once; `places` turns paths in tool calls into paths of files."""
-    found = (
+    probes = (
         *_recall(summary),
         *_artifacts(summary, session, places),
         *_continuation(summary),
         *_decisions(summary, session),
     )
-    return list({(one.kind, one.question, _same(one)): one for one in found if _same(one)}.values())
+    return list({(probe.kind, probe.question, _same(probe)): probe for probe in probes if _same(probe)}.values())
 
 
-def _same(one: Probe) -> str:
-    return one.fact if one.kind == ARTIFACT else comparable(one.fact)
+def _same(probe: Probe) -> str:
+    return probe.fact if probe.kind == ARTIFACT else comparable(probe.fact)
 
 
 def from_git(changes: Iterable[FileChange]) -> list[Probe]:
@@ -93,15 +93,15 @@ def merge_probes(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
     Probes about the state of the work and next steps are those of the later part, unless it has no probes at all. The
     probe about the goal is that of the first part. A file that both parts touched has one probe.
     """
-    found: dict[tuple[str, str, str], Probe] = {}
-    for one in (*(probe for probe in old if probe.kind != CONTINUATION or not new), *new):
-        name = (one.kind, one.question, "" if one.question == GOAL else _same(one))
-        before = found.get(name)
+    merged: dict[tuple[str, str, str], Probe] = {}
+    for probe in (*(probe for probe in old if probe.kind != CONTINUATION or not new), *new):
+        name = (probe.kind, probe.question, "" if probe.question == GOAL else _same(probe))
+        before = merged.get(name)
         if before is None:
-            found[name] = one
-        elif one.kind == ARTIFACT and one.action:
-            found[name] = msgspec.structs.replace(one, action=after(before.action, one.action))
-    return list(found.values())
+            merged[name] = probe
+        elif probe.kind == ARTIFACT and probe.action:
+            merged[name] = msgspec.structs.replace(probe, action=after(before.action, probe.action))
+    return list(merged.values())
 
 
 def _recall(summary: SessionSummary) -> Iterator[Probe]:
@@ -111,7 +111,7 @@ def _recall(summary: SessionSummary) -> Iterator[Probe]:
         yield _probe(RECALL, ERROR.format(redacted_line(failure.step)), failure.message.removesuffix("…"))
     issues, learned = summary.having(labels.ISSUE, labels.BLOCKER), summary.having(labels.LEARNING)
     for question, extracts in ((ISSUES, issues), (LEARNED, learned)):
-        yield from (_probe(RECALL, question, found.text) for found in extracts if found.explicit)
+        yield from (_probe(RECALL, question, extract.text) for extract in extracts if extract.explicit)
 
 
 def _artifacts(summary: SessionSummary, session: Session, places: Places) -> Iterator[Probe]:
@@ -124,9 +124,9 @@ def _artifacts(summary: SessionSummary, session: Session, places: Places) -> Ite
     results = {event.call: event for event in session.events if event.kind == RESULT and event.call}
     for event in session.events:
         if event.kind == CALL and _WRITING.search(event.tool) and (result := results.get(event.call)) is not None:
-            given = next((event.arguments[name] for name in _PATHS if isinstance(event.arguments.get(name), str)), "")
-            if given and not result.is_error and not trail.is_without_effect(event, result):
-                path, _ = places.locate(given, event.cwd)
+            written = next((event.arguments[name] for name in _PATHS if isinstance(event.arguments.get(name), str)), "")
+            if written and not result.is_error and not trail.is_without_effect(event, result):
+                path, _ = places.locate(written, event.cwd)
                 if path not in known:
                     yield Probe(ARTIFACT, FILES, _path(path))
 
@@ -138,20 +138,20 @@ def _continuation(summary: SessionSummary) -> Iterator[Probe]:
         yield _probe(CONTINUATION, STATE_OF_WORK, completion.statement(summary.completion))
     for task in summary.tasks:
         yield _probe(CONTINUATION, STATE_OF_WORK, f"{task.text} ({task.status_text})")
-    for found in summary.having(labels.BLOCKER)[-1:]:
-        yield _probe(CONTINUATION, STATE_OF_WORK, found.text)
+    for extract in summary.having(labels.BLOCKER)[-1:]:
+        yield _probe(CONTINUATION, STATE_OF_WORK, extract.text)
     for path in latest_changes(summary):
         yield Probe(CONTINUATION, STATE_OF_WORK, _path(path))
 
 
 def _decisions(summary: SessionSummary, session: Session) -> Iterator[Probe]:
     known = set()
-    for found in summary.having(labels.DECISION):
-        if found.explicit:
-            known |= {comparable(found.text), comparable(f"{found.text} because {found.reason}")}
-            yield _probe(DECISION, DECISIONS, found.text)
-            if found.reason:
-                yield _probe(DECISION, f"Why: {redacted_line(found.text)[:200]}?", found.reason)
+    for extract in summary.having(labels.DECISION):
+        if extract.explicit:
+            known |= {comparable(extract.text), comparable(f"{extract.text} because {extract.reason}")}
+            yield _probe(DECISION, DECISIONS, extract.text)
+            if extract.reason:
+                yield _probe(DECISION, f"Why: {redacted_line(extract.text)[:200]}?", extract.reason)
     for event in session.events:
         if event.kind == ANSWER or (event.kind == PROMPT and not event.agent):
             for line, outside in headings.outside_fences(event.text):

@@ -116,12 +116,12 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
     return msgspec.structs.replace(made, state=_with_findings(state, part, line))
 
 
-def _next_by_place(found: Sequence[Extract]) -> Mapping[int, list[str]]:
+def _next_by_place(extracts: Sequence[Extract]) -> Mapping[int, list[str]]:
     """Return the stated next steps by the place of their message among the events."""
     by_place: dict[int, list[str]] = {}
-    for one in found:
-        if one.label == labels.NEXT and is_meaningful(one.text):
-            by_place.setdefault(one.place, []).append(one.text)
+    for extract in extracts:
+        if extract.label == labels.NEXT and is_meaningful(extract.text):
+            by_place.setdefault(extract.place, []).append(extract.text)
     return by_place
 
 
@@ -133,7 +133,7 @@ def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
     state = msgspec.structs.replace(
         state,
         said=newest(state.said, [prompt], MOST_SAID),
-        constraints=newest(state.constraints, [line(one, LONGEST_LINE) for one in constraints_in(text)]),
+        constraints=newest(state.constraints, [line(constraint, LONGEST_LINE) for constraint in constraints_in(text)]),
     )
     is_idle = state.goal in before.state.said and not state.steps and titles.is_chat(state.goal)
     if state.goal == line(text, LONGEST_MISSION):  # hooks see a prompt before the transcript has it
@@ -167,11 +167,13 @@ def constraints_in(prompt: str) -> list[str]:
     """
     if len(prompt) > LONGEST_MISSION:
         return []  # a prompt of this length is mostly pasted text
-    found = [
+    constraints = [
         unit.text for unit in units.units(prompt) if unit.form == units.SENTENCE and wishes.is_insistent(unit.text)
     ]
     demand = wishes.constraint_in(prompt)
-    return found if any(demand in one for one in found) or not demand else [*found, demand]
+    return (
+        constraints if any(demand in constraint for constraint in constraints) or not demand else [*constraints, demand]
+    )
 
 
 def _after_call(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
@@ -191,10 +193,10 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
     """Return the progress after a call that creates, updates or replaces the agent's tasks."""
     state, created = before.state, before.created
     if task_list.is_list(event.tool):
-        given = task_list.task_list(event.arguments)
-        if given is None:
+        listed = task_list.task_list(event.arguments)
+        if listed is None:
             return before
-        dated = [_listed_step(step, event, by, line) for step in given if is_meaningful(step.text)]
+        dated = [_listed_step(step, event, by, line) for step in listed if is_meaningful(step.text)]
         steps_now = put_steps(state.steps, dated, lambda step: step.evidence != TASK_LIST)
     elif (subject := task_list.new_task(event)) is not None:
         text = line(subject, LONGEST_LINE)
@@ -209,7 +211,7 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
         if status:
             steps_now = reach(state.steps, _listed_step(Step(text, status), event, by, line), goes_back=True)
         else:
-            steps_now = tuple(one for one in state.steps if key(one.text) != key(text) or one.status == DONE)
+            steps_now = tuple(step for step in state.steps if key(step.text) != key(text) or step.status == DONE)
     state = msgspec.structs.replace(state, steps=limit_steps(steps_now))
     is_over = bool(state.steps) and all(step.status == DONE for step in state.steps)
     return Progress(_without_done(state), created, is_over, before.is_compacted)
@@ -246,8 +248,8 @@ def _after_answer(before: Progress, event: Event, by: str, line: Line) -> Progre
 
 
 def _sentences(text: str) -> list[str]:
-    found = (unit.text for unit in units.units(text) if unit.form == units.SENTENCE)
-    return [sentence.replace("**", "") for sentence in found if len(sentence) <= _LONGEST_CLAIM]
+    sentences = (unit.text for unit in units.units(text) if unit.form == units.SENTENCE)
+    return [sentence.replace("**", "") for sentence in sentences if len(sentence) <= _LONGEST_CLAIM]
 
 
 def _finished_thing(sentence: str) -> str:
@@ -261,8 +263,8 @@ def _finished_thing(sentence: str) -> str:
 def _steps_named(state: TaskState, text: str) -> list[str]:
     """Return the unfinished steps that a text names, or else the next actions that it names."""
     for wanted in (state.having(PLANNED, IN_PROGRESS, CLAIMED), state.next_actions):
-        if found := [one for one in wanted if names(text, one)]:
-            return found
+        if named := [step for step in wanted if names(text, step)]:
+            return named
     return []
 
 
@@ -319,12 +321,12 @@ def _next(before: Progress, texts: Sequence[str]) -> Progress:
 
 def _with_checks(state: TaskState, succeeded: Iterable[str], moment: str, by: str) -> TaskState:
     """Return the state in which the steps that name a passed check are done; `succeeded` are commands that passed."""
-    good = {steps.key(one): one for one in succeeded if steps.program(one)}
+    good = {steps.key(command): command for command in succeeded if steps.program(command)}
     for step in state.steps if good else ():
         if step.status in (PLANNED, DONE):
             continue  # a passed check does not finish a step that has not started
         words = key(step.text).replace("`", "")
-        passed = next((one for name, one in good.items() if name.casefold() in words), "")
+        passed = next((command for name, command in good.items() if name.casefold() in words), "")
         if passed:
             evidence = cut_at_word(f"check `{one_line(passed)}`", LONGEST_LINE)
             state = _with_step(state, step.text, Step("-", DONE, moment, by, evidence))
@@ -336,7 +338,11 @@ def _with_findings(state: TaskState, part: Part, line: Line) -> TaskState:
 
     def texts(kind: str) -> list[str]:
         # Statements with a path are comments in code, which are not the agent's statements.
-        texts = (line(one.with_reasons, LONGEST_LINE) for one in part.found if one.label == kind and not one.path)
+        texts = (
+            line(extract.with_reasons, LONGEST_LINE)
+            for extract in part.found
+            if extract.label == kind and not extract.path
+        )
         return [text for text in texts if is_meaningful(text)]
 
     return msgspec.structs.replace(
@@ -353,9 +359,9 @@ def _with_findings(state: TaskState, part: Part, line: Line) -> TaskState:
 
 def _errors(before: Sequence[str], part: Part, line: Line) -> tuple[str, ...]:
     """Return the errors that are still open, the newest last; removes those whose step succeeded since."""
-    good = steps.keys(line(one, LONGEST_LINE) for one in part.succeeded)
-    fresh = {line(one.step, LONGEST_LINE): one for one in part.failures if one.is_open}
-    new = [line(f"{step}: {one.message}", LONGEST_LINE) for step, one in fresh.items()]
+    good = steps.keys(line(command, LONGEST_LINE) for command in part.succeeded)
+    fresh = {line(failure.step, LONGEST_LINE): failure for failure in part.failures if failure.is_open}
+    new = [line(f"{step}: {failure.message}", LONGEST_LINE) for step, failure in fresh.items()]
     old = [text for text in before if not steps.begins(text, good) and not text.startswith(tuple(fresh))]
     return newest(old, new, MOST_ERRORS)
 
@@ -367,29 +373,31 @@ def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
     percentage of completion is added, unless an outcome says it.
     """
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
-    found, last = [], ""
-    for event in [*(one for one in part.events if not one.agent), Event(PROMPT)]:
+    outcomes, last = [], ""
+    for event in [*(event for event in part.events if not event.agent), Event(PROMPT)]:
         if event.kind == ANSWER and event.text.strip():
             last = "" if event.text.rstrip().endswith(":") else event.text
         elif event.kind == CALL and (made := _commit_of(event, results.get(event.call))):
-            found.append(line(f"Committed {made[0]}: {made[1]}".replace(" :", ":"), LONGEST_LINE))
+            outcomes.append(line(f"Committed {made[0]}: {made[1]}".replace(" :", ":"), LONGEST_LINE))
         elif event.kind == PROMPT and last:
             if rest := _without_statements(last):
-                found.append(line(rest, LONGEST_LINE))
+                outcomes.append(line(rest, LONGEST_LINE))
             last = ""
     percents = [
-        one.text for one in part.found if one.label == labels.STATE and completion.of_statement(one.text) is not None
+        extract.text
+        for extract in part.found
+        if extract.label == labels.STATE and completion.of_statement(extract.text) is not None
     ]
-    repeated = {completion.statement(number) for number in ("100", *completion.in_sentences("\n".join(found)))}
-    percent = [one for one in percents[-1:] if one not in repeated and not state.steps]
+    repeated = {completion.statement(number) for number in ("100", *completion.in_sentences("\n".join(outcomes)))}
+    percent = [text for text in percents[-1:] if text not in repeated and not state.steps]
     before = [text for text in state.summary if completion.of_statement(text) is None or not (percents or state.steps)]
-    return newest(before, [*found, *percent], MOST_OUTCOMES)
+    return newest(before, [*outcomes, *percent], MOST_OUTCOMES)
 
 
 def _without_statements(text: str) -> str:
     """Return a text without the lines with which other lists of the state are filled."""
-    made = [one for one in reader.read(text) if one.kind in _LISTED]
-    taken = {number for one in made for number in range(one.line, one.end + 1)}
+    made = [statement for statement in reader.read(text) if statement.kind in _LISTED]
+    taken = {number for statement in made for number in range(statement.line, statement.end + 1)}
     rest = "\n".join(row for number, row in enumerate(text.split("\n"), start=1) if number not in taken).strip()
     return rest if is_meaningful(rest) else ""
 

@@ -57,7 +57,7 @@ class Proposal(msgspec.Struct, frozen=True):
     - `is_sure` says that the statement can be trusted. It has a label in a message, or the user made it and it was
       carried out or is a rule for the future, or it is about the state of the work.
     - `record` is the id of an existing record of this statement, "" if there is none.
-    - `line` is the statement's line in the transcript, 0 if there is no single one.
+    - `line` is the statement's line in the transcript, 0 if it is not on a single line.
     """
 
     kind: str
@@ -87,31 +87,31 @@ def propose(summary: SessionSummary, snapshot: Snapshot | None = None) -> list[P
     made = _recorded(snapshot) if snapshot else {}
     ids = {"", *made.values()}
     where = f"Session {summary.id}"
-    found = [_decision(one, where) for one in summary.having(labels.DECISION)]
-    found += [_issue(one, where) for one in summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO)]
-    found += [_unresolved(one, where) for one in summary.failures if one.is_open]
-    found += [_learning(one, where) for one in summary.having(labels.LEARNING)]
-    found += _state(summary)
+    proposals = [_decision(extract, where) for extract in summary.having(labels.DECISION)]
+    proposals += [_issue(extract, where) for extract in summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO)]
+    proposals += [_unresolved(failure, where) for failure in summary.failures if failure.is_open]
+    proposals += [_learning(extract, where) for extract in summary.having(labels.LEARNING)]
+    proposals += _state(summary)
     files = [entry.path for entry in summary.trail.having(CREATED, MODIFIED, READ)]
-    found = [_with_files(one, files) if one.kind != STATE.name else one for one in found]
-    new = {(one.kind, comparable(one.title)): one for one in reversed(found) if is_meaningful(one.title)}
+    proposals = [_with_files(new, files) if new.kind != STATE.name else new for new in proposals]
+    by_title = {(new.kind, comparable(new.title)): new for new in reversed(proposals) if is_meaningful(new.title)}
     proposals = [
-        msgspec.structs.replace(one, record=made.get(key) or made.get(_statement(one.kind, one.content)) or one.record)
-        for key, one in reversed(new.items())
+        msgspec.structs.replace(new, record=made.get(key) or made.get(_statement(new.kind, new.content)) or new.record)
+        for key, new in reversed(by_title.items())
     ]
-    proposals = [one if one.record in ids else msgspec.structs.replace(one, record="") for one in proposals]
-    return sorted(proposals, key=lambda one: (not one.is_sure, not one.explicit))
+    proposals = [new if new.record in ids else msgspec.structs.replace(new, record="") for new in proposals]
+    return sorted(proposals, key=lambda new: (not new.is_sure, not new.explicit))
 
 
 def _recorded(snapshot: Snapshot) -> dict[tuple[str, str], str]:
     """Return the ids of records by type and title, and those of accepted proposals by type and statement, too."""
-    found: dict[tuple[str, str], str] = {}
+    ids: dict[tuple[str, str], str] = {}
     for record in snapshot.records:
         if _TAG in record.tags and record.memory_type in _STATED:
             with suppress(InvalidRecord, OSError):  # a record that can't be read still has its title
                 statement = _statement(record.memory_type, content_of(record.kind, snapshot.body(record)))
-                found[statement] = record.id if statement[1] else ""
-    return found | {(record.memory_type, comparable(record.title)): record.id for record in snapshot.records}
+                ids[statement] = record.id if statement[1] else ""
+    return ids | {(record.memory_type, comparable(record.title)): record.id for record in snapshot.records}
 
 
 def _statement(kind: str, content: Mapping[str, str | list[str]]) -> tuple[str, str]:
@@ -126,7 +126,7 @@ def _with_files(proposal: Proposal, files: Sequence[str]) -> Proposal:
     texts = [proposal.title, *(text for value in proposal.content.values() for text in _lines(value))]
     named = list(dict.fromkeys(word for text in texts for word in _FILE.findall(text)))
     found = [[file for file in files if file == word or file.endswith(f"/{word}")] for word in named]
-    refs = list(dict.fromkeys(one for (one, *others) in filter(None, found) if not others))[:_MOST_FILES]
+    refs = list(dict.fromkeys(file for (file, *others) in filter(None, found) if not others))[:_MOST_FILES]
     return msgspec.structs.replace(proposal, values={**proposal.values, "code_refs": refs}) if refs else proposal
 
 
@@ -134,40 +134,40 @@ def _lines(value: str | list[str]) -> list[str]:
     return [value] if isinstance(value, str) else value
 
 
-def _decision(found: Extract, where: str) -> Proposal:
-    said, values = _labelled(found)
+def _decision(extract: Extract, where: str) -> Proposal:
+    content_fields, values = _labelled(extract)
     values = {
-        "importance": (_LABELLED if found.explicit else _IMPLIED)[found.source == PROMPT],
-        "status": "accepted" if found.explicit else "proposed",
+        "importance": (_LABELLED if extract.explicit else _IMPLIED)[extract.source == PROMPT],
+        "status": "accepted" if extract.explicit else "proposed",
     } | values
-    content: dict[str, str | list[str]] = {"decision": redacted_line(found.text), **said}
-    content["context"] = f"{said['context']}\n\n{where}" if "context" in said else where
-    if found.reason:
-        content.setdefault("rationale", redacted_line(found.reason))
-    if found.alternatives:
-        content["alternatives_considered"] = [redacted_line(one) for one in found.alternatives]
-    values = _dated(_with_term(values), found.moment)
-    number = str(found.statement.values.get(labels.NUMBER, "")) if found.statement else ""
-    return _proposal(found, DECISION, values, content, number)
+    content: dict[str, str | list[str]] = {"decision": redacted_line(extract.text), **content_fields}
+    content["context"] = f"{content_fields['context']}\n\n{where}" if "context" in content_fields else where
+    if extract.reason:
+        content.setdefault("rationale", redacted_line(extract.reason))
+    if extract.alternatives:
+        content["alternatives_considered"] = [redacted_line(alternative) for alternative in extract.alternatives]
+    values = _dated(_with_term(values), extract.moment)
+    number = str(extract.statement.values.get(labels.NUMBER, "")) if extract.statement else ""
+    return _proposal(extract, DECISION, values, content, number)
 
 
 def _proposal(
-    found: Extract, kind: Kind, values: dict[str, Any], content: dict[str, str | list[str]], record: str = ""
+    extract: Extract, kind: Kind, values: dict[str, Any], content: dict[str, str | list[str]], record: str = ""
 ) -> Proposal:
-    is_sure = found.is_sure or (found.explicit and found.source not in _WRITTEN)
-    return Proposal(kind.name, _title(_name(found)), values, content, found.explicit, record, found.line, is_sure)
+    is_sure = extract.is_sure or (extract.explicit and extract.source not in _WRITTEN)
+    return Proposal(kind.name, _title(_name(extract)), values, content, extract.explicit, record, extract.line, is_sure)
 
 
-def _name(found: Extract) -> str:
+def _name(extract: Extract) -> str:
     """Return what a statement is called: its own title, or its text without what leads to it.
 
     Only a learning is not shortened, since its point often comes last.
     """
-    if found.title or found.statement:
-        name = titles.capitalized(found.title or found.text)
+    if extract.title or extract.statement:
+        name = titles.capitalized(extract.title or extract.text)
     else:
-        name = titles.title_of(found.text) if found.label == labels.DECISION else titles.without_lead(found.text)
-    return name if found.label == labels.LEARNING else titles.shortened(name)
+        name = titles.title_of(extract.text) if extract.label == labels.DECISION else titles.without_lead(extract.text)
+    return name if extract.label == labels.LEARNING else titles.shortened(name)
 
 
 def _dated(values: dict[str, Any], moment: str) -> dict[str, Any]:
@@ -182,24 +182,24 @@ def _with_term(values: dict[str, Any]) -> dict[str, Any]:
     return {"expires_at": term, **values} if term else values
 
 
-def _issue(found: Extract, where: str) -> Proposal:
-    said, given = _labelled(found) if found.label != labels.BLOCKER else ({}, {})
-    severity = "high" if found.label == labels.BLOCKER or _SEVERE.search(found.text) else "medium"
-    place = f" (`{redacted_line(found.path)}`)" if found.path else ""
-    text = said.get("description", redacted_line(found.text))
-    content: dict[str, str | list[str]] = {**said, "description": f"{text}{place}\n\n{where}."}
-    values: dict[str, Any] = {"severity": "low" if found.label == labels.TODO else severity, **given}
-    values = _dated(values, found.moment)
-    return _proposal(found, ISSUE, values, content)
+def _issue(extract: Extract, where: str) -> Proposal:
+    content_fields, labelled_values = _labelled(extract) if extract.label != labels.BLOCKER else ({}, {})
+    severity = "high" if extract.label == labels.BLOCKER or _SEVERE.search(extract.text) else "medium"
+    place = f" (`{redacted_line(extract.path)}`)" if extract.path else ""
+    text = content_fields.get("description", redacted_line(extract.text))
+    content: dict[str, str | list[str]] = {**content_fields, "description": f"{text}{place}\n\n{where}."}
+    values: dict[str, Any] = {"severity": "low" if extract.label == labels.TODO else severity, **labelled_values}
+    values = _dated(values, extract.moment)
+    return _proposal(extract, ISSUE, values, content)
 
 
-def _labelled(found: Extract) -> tuple[dict[str, str | list[str]], dict[str, Any]]:
+def _labelled(extract: Extract) -> tuple[dict[str, str | list[str]], dict[str, Any]]:
     """Return the content and the front matter values of a labelled statement, redacted; ({}, {}) without a label."""
-    made = as_record(found.statement) if found.statement else None
+    made = as_record(extract.statement) if extract.statement else None
     if made is None:
         return {}, {}
     content: dict[str, str | list[str]] = {
-        name: _redacted(value) if isinstance(value, str) else [redacted_line(one) for one in value]
+        name: _redacted(value) if isinstance(value, str) else [redacted_line(item) for item in value]
         for name, value in made.content.items()
     }
     values = {name: value for name, value in made.values.items() if name in _TAKEN}
@@ -233,40 +233,46 @@ def _unresolved(failure: Failure, where: str) -> Proposal:
     )
 
 
-def _learning(found: Extract, where: str) -> Proposal:
-    said, given = _labelled(found)
-    content: dict[str, str | list[str]] = {"lesson": redacted_line(found.text), **said}
-    content["context"] = f"{said['context']}\n\n{where}" if "context" in said else where
-    values = {"importance": 5 if found.explicit else 4} | given
-    values = _dated(_with_term(values), found.moment)
-    return _proposal(found, LEARNING, values, content)
+def _learning(extract: Extract, where: str) -> Proposal:
+    content_fields, labelled_values = _labelled(extract)
+    content: dict[str, str | list[str]] = {"lesson": redacted_line(extract.text), **content_fields}
+    content["context"] = f"{content_fields['context']}\n\n{where}" if "context" in content_fields else where
+    values = {"importance": 5 if extract.explicit else 4} | labelled_values
+    values = _dated(_with_term(values), extract.moment)
+    return _proposal(extract, LEARNING, values, content)
 
 
 def _state(summary: SessionSummary) -> list[Proposal]:
     """Return a proposal for the state of the work, [] if the session says nothing about steps or completion."""
     steps = summary.next_steps
     stated = next(
-        (one for one in reversed(summary.found) if (made := one.statement) and made.kind == STATE.name and made.title),
+        (
+            extract
+            for extract in reversed(summary.found)
+            if (made := extract.statement) and made.kind == STATE.name and made.title
+        ),
         None,
     )
-    said = _labelled(stated)[0] if stated else {}
+    content_fields = _labelled(stated)[0] if stated else {}
     goal = stated.statement.title if stated and stated.statement else _goal(summary)
     if not steps and not summary.tasks and summary.completion is None:
         return []
     remaining = [redacted_line(task.text) for task in summary.tasks if task.status != DONE]
     ahead = [text for step in steps if (text := redacted_line(step)) not in remaining]
-    standing = [one.text for one in summary.having(labels.STATE) if completion.of_statement(one.text) is None][-3:]
+    standing = [
+        extract.text for extract in summary.having(labels.STATE) if completion.of_statement(extract.text) is None
+    ][-3:]
     content: dict[str, str | list[str]] = {
-        "task_description": said.get("task_description", "\n\n".join(map(redacted_line, (goal, *standing)))),
+        "task_description": content_fields.get("task_description", "\n\n".join(map(redacted_line, (goal, *standing)))),
         "substeps_completed": [redacted_line(task.text) for task in summary.tasks if task.status == DONE],
         "substeps_remaining": remaining,
-        "blockers": [redacted_line(one.text) for one in summary.having(labels.BLOCKER)[-3:]],
+        "blockers": [redacted_line(extract.text) for extract in summary.having(labels.BLOCKER)[-3:]],
         "next_actions": ahead or remaining,
     }
-    given = {name: value for name, value in content.items() if value}
+    filled = {name: value for name, value in content.items() if value}
     values = _dated({"completion_percentage": summary.completion or 0}, summary.ended)
     title = _title(titles.goal_of(goal) if goal else f"Session {summary.id}")
-    return [Proposal(STATE.name, title, values, given, bool(steps), is_sure=True)]
+    return [Proposal(STATE.name, title, values, filled, bool(steps), is_sure=True)]
 
 
 def _goal(summary: SessionSummary) -> str:

@@ -93,25 +93,25 @@ class SessionSummary(msgspec.Struct, frozen=True):
 
     def having(self, *kinds: str) -> list[Extract]:
         """Return the extracted statements with certain labels; `kinds` are constants of `statements.labels`."""
-        return [one for one in self.found if one.label in kinds]
+        return [extract for extract in self.found if extract.label in kinds]
 
     @property
     def is_empty(self) -> bool:
-        """Whether a plain text has nothing of a session in it: no prompt, tool call, file, statement or error."""
+        """Whether it is the summary of a plain text in which no prompt, call, file, statement or error was found."""
         parts = self.trail.entries, self.scope, self.found, self.failures, self.tasks, self.records
         return self.form == "text" and not (self.metrics.turns or self.metrics.tool_calls or any(parts))
 
     @property
     def errors(self) -> list[Failure]:
         """The failures that matter: they are open, or were resolved. A mistyped command is neither."""
-        return [one for one in self.failures if one.is_open or one.resolved]
+        return [failure for failure in self.failures if failure.is_open or failure.resolved]
 
     @property
     def next_steps(self) -> list[str]:
         """The next steps: the unfinished tasks, and what the last message with next steps says."""
-        said = [one.text for one in _last_said(self.having(labels.NEXT))]
+        stated = [extract.text for extract in _last_said(self.having(labels.NEXT))]
         open_tasks = [task.text for task in self.tasks if task.status != DONE]
-        return list(dict.fromkeys([*open_tasks, *said]))
+        return list(dict.fromkeys([*open_tasks, *stated]))
 
     @property
     def completion(self) -> int | None:
@@ -121,7 +121,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
         is left, it is the share of the agent's tasks that are done.
         """
         counted = TaskState(steps=self.tasks, next_actions=tuple(self.next_steps)).completion
-        percents = [completion.of_statement(one.text) for one in self.having(labels.STATE)]
+        percents = [completion.of_statement(extract.text) for extract in self.having(labels.STATE)]
         stated = next((percent for percent in reversed(percents) if percent is not None), None)
         return counted if stated is None or (stated == 100 and self.next_steps) else stated
 
@@ -132,9 +132,9 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
     `identifier` is the session's name, and `agent` the name of the actor. `root` is the folder that paths are relative
     to, "" for this worktree.
     """
-    found = extraction.of_events(session.events)
+    extracts = extraction.of_events(session.events)
     prompts = [event for event in session.events if event.kind == PROMPT and not event.agent]
-    said = [event for event in session.events if event.kind == ANSWER and not event.agent]
+    answers = [event for event in session.events if event.kind == ANSWER and not event.agent]
     return SessionSummary(
         id=identifier,
         agent=agent,
@@ -146,12 +146,12 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         model=session.model,
         branch=session.branch,
         root=root,
-        scope=tuple(one.text for one in found if one.label == labels.SCOPE),
-        found=tuple(one for one in found if one.label != labels.SCOPE),
+        scope=tuple(extract.text for extract in extracts if extract.label == labels.SCOPE),
+        found=tuple(extract for extract in extracts if extract.label != labels.SCOPE),
         failures=tuple(failures.of_events(session.events)),
         succeeded=failures.succeeded(session.events),
         tasks=tuple(progress.tasks_of(session.events)),
-        last_word=cut_at_word(one_line(said[-1].text), _LAST_WORD) if said else "",
+        last_word=cut_at_word(one_line(answers[-1].text), _LAST_WORD) if answers else "",
         said=tuple(event.text for event in prompts[1:] if len(event.text) < SHORT_PROMPT),
         metrics=_metrics(session, prompts, trail),
     )

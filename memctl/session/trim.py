@@ -20,7 +20,7 @@ MOST_TOKENS = 10_000  # of a page; rules.md#session-summary
 class FittedPage(msgspec.Struct, frozen=True):
     """A session's page, trimmed to its budget, and the list of all files of the session if the page has no room for it.
 
-    `trail` has this list, as a page of which nothing else is written. It is None if `page` has all files.
+    `trail` is a SessionPage from which only this list is written to a file. It is None if `page` has all files.
     """
 
     page: SessionPage

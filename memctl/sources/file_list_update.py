@@ -63,7 +63,7 @@ def of_worktree(
 ) -> FileSources:
     """Return the files of the worktree; `progress` is called while files are read.
 
-    The texts of files that are withheld from the snapshot's reader never enter a model's context (`refusals`). Raises
+    The texts of files that the snapshot's reading agent may not see never enter a model's context (`refusals`). Raises
     sqlite3.OperationalError if the list can't be made.
     """
     listed = FileList(index, f"{_WORKTREE}{memory.repository.git_dir}", snapshot.withheld.files)
@@ -73,7 +73,7 @@ def of_worktree(
 def of_revision(
     memory: Memory, snapshot: Snapshot, commit: str, index: SearchIndex, progress: Progress | None = None
 ) -> FileSources:
-    """Return the files of a commit, as `of_worktree` does.
+    """Return the files of a commit, in the same form as `of_worktree` returns those of the worktree.
 
     Raises MemctlError in a partial clone, which may lack the files: nothing is fetched.
     """
@@ -114,7 +114,7 @@ class _Update:
                 self._list.reload()
                 break
         if is_old:
-            remark = "another process is writing to the index: recent changes of files are not found yet"
+            remark = "another process is writing to the search index: recent changes of files are not found yet"
             self._memory.remarks.append(remark)
         differing = frozenset(path for path in self._files.differing() if path in self._list)
         return FileSources(self._list, self._list.refusals() | self._unread, differing)
@@ -240,9 +240,16 @@ class _Update:
         return new_file(path, blob, facts.of_content(path, content), content, self._parts, room)
 
 
-def new_file(path: str, blob: str, found: FileFacts, content: bytes | None, parts: InnerWords, room: int) -> NewFile:
-    """Return a file as it is put into the index; `content` is None if it is too large, `room` is left for its text."""
-    reason, body = _refusal(path, found), ("", "", "")
+def new_file(
+    path: str, blob: str, file_facts: FileFacts, content: bytes | None, parts: InnerWords, room: int
+) -> NewFile:
+    """Return the row with which a file is added to the search index.
+
+    `file_facts` are the facts of the file's content. `content` is None if the file is too large to be read. `parts`
+    finds the parts of compound words. `room` is how many bytes of text the index can still take: a longer text is left
+    out.
+    """
+    reason, body = _refusal(path, file_facts), ("", "", "")
     if sensitive_files.is_credential(reason):
         reason = ""
     if content is None or len(content) > file_texts.LARGEST:
@@ -251,16 +258,16 @@ def new_file(path: str, blob: str, found: FileFacts, content: bytes | None, part
         reason = file_texts.NO_ROOM
     if not reason and content is not None:
         text = content.decode(errors="replace")
-        if found.refusal:
+        if file_facts.refusal:
             text = sensitive_files.without_credentials(text)
         body = f"{path} {parts.of(path)}", text, parts.of(text)
-    imports = [*found.imports, *([RELATIVE] if any(map(_is_relative, found.imports)) else [])]
-    words = " ".join(words_of(path)), " ".join(found.words), _split(found.names), _split(imports)
-    return NewFile(path, blob, found.size, encode(found), reason, body, words)
+    imports = [*file_facts.imports, *([RELATIVE] if any(map(_is_relative, file_facts.imports)) else [])]
+    words = " ".join(words_of(path)), " ".join(file_facts.words), _split(file_facts.names), _split(imports)
+    return NewFile(path, blob, file_facts.size, encode(file_facts), reason, body, words)
 
 
-def _refusal(path: str, found: FileFacts) -> str:
-    return sensitive_files.SECRET_NAME if sensitive_files.has_secret_name(path) else found.refusal
+def _refusal(path: str, file_facts: FileFacts) -> str:
+    return sensitive_files.SECRET_NAME if sensitive_files.has_secret_name(path) else file_facts.refusal
 
 
 def _split(names: Iterable[str]) -> str:

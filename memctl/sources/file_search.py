@@ -41,8 +41,8 @@ def mentions(
     only for these. Of the files that only a section covers, `most` are returned beside the others; -1 stands for all.
     """
     found = task_files.mentions(query, sources.contents, likely)
-    asked = {*found, *likely}
-    return task_files.strongest(found, task_files.from_memory(snapshot, query, sources.contents, now, asked, most))
+    wanted = {*found, *likely}
+    return task_files.strongest(found, task_files.from_memory(snapshot, query, sources.contents, now, wanted, most))
 
 
 def search(

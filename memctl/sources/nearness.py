@@ -65,7 +65,7 @@ def nearness(
     second = {target: path for path in sorted(direct, reverse=True) for target in imported(path)}
     for target, path in second.items():
         if target not in direct:
-            reasons.setdefault(target, []).append((SECOND, f"{path} imports it, which an active file imports"))
+            reasons.setdefault(target, []).append((SECOND, f"{path} imports it, and an active file imports {path}"))
     for path, met in importing.items():
         if met.intersection(active):
             reasons.setdefault(path, []).append((IMPORTING, f"it imports {min(met.intersection(active))}"))

@@ -29,7 +29,8 @@ class RecentChanges(msgspec.Struct, frozen=True):
 
     - `moments` maps each file that was changed within the last week to the canonical time of its last change.
     - `ago` maps each file to the commit that changed it last: 1 for the newest commit, 0 for an uncommitted change.
-    - `first` is the number of the commit that changed all files that are not in `ago`, None if that is long ago.
+    - `first` is counted in the same way: it is the commit that changed all files that are not in `ago`, None if that
+      was long ago.
     """
 
     moments: dict[str, str]
@@ -37,7 +38,7 @@ class RecentChanges(msgspec.Struct, frozen=True):
     first: int | None = None
 
     def ago_of(self, path: str) -> int | None:
-        """Return how many commits ago a file was changed, None for many."""
+        """Return how many commits ago a file was changed last, None if that was long ago."""
         return self.ago.get(path, self.first)
 
 

@@ -117,7 +117,7 @@ def task_points(known: FileKnowledge) -> list[tuple[float, str]]:
     """
     points: list[tuple[float, str]] = []
     if known.match:
-        words = f"it says {', '.join(known.words)}" if known.words else "it says words of the task"
+        words = f"its text has {', '.join(known.words)}" if known.words else "its text has words of the task"
         points.append((round(TEXT * known.match, 1), words))
     if known.mention is not None:
         points.append((round(NAMED * known.mention.share, 1), known.mention.why))
@@ -131,7 +131,7 @@ def _beside(path: str, known: FileKnowledge, *, for_task: bool) -> list[tuple[fl
     """
     points: list[tuple[float, str]] = []
     if known.is_modified:
-        points.append((MODIFIED * _REST if for_task else MODIFIED, "changed in the last five operations"))
+        points.append((MODIFIED * _REST if for_task else MODIFIED, "changed in the last five commits"))
     share = _REST * known.match if for_task else 1.0
     if not share:
         return points

@@ -106,7 +106,7 @@ class _Page(msgspec.Struct, frozen=True):
                 lines += ["", f"{row.group}:", row.text] if row.group != group else [row.text]
                 group = row.group
         missing = self.count_missing(chosen)
-        less = f"{quantity(missing, 'more line')} of this view left out; " if missing else ""
+        less = f"{quantity(missing, 'more line')} left out of this summary; " if missing else ""
         how = f"the file {self.path} has" if self.for_agent else f"`memctl show §4.{self.path}` loads"
         return "\n".join([*lines, "", f"{less}{how} all {self.lines:,} lines.", ""])
 

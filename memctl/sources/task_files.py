@@ -70,14 +70,14 @@ def mentions(task: str, contents: FileList, likely: Collection[str] = ()) -> Men
 
 
 def from_memory(
-    snapshot: Snapshot, task: str, files: FileList, now: str, asked: Collection[str] = (), most: int = -1
+    snapshot: Snapshot, task: str, files: FileList, now: str, likely: Collection[str] = (), most: int = -1
 ) -> Mentions:
     """Return the files that records or sections about a task refer to, each with how surely it is meant.
 
     A record that matches the task refers to files by its code references. It counts more, the better it matches and the
-    more words of the task it has. A section refers to the files that it covers, if its title has a word of the task;
-    beside those in `asked` `most` of them are returned, the first by path (-1 stands for all). `now` is the current
-    time, such as "2025-11-04T14:32:00Z".
+    more words of the task it has. If a section's title has a word of the task, it refers to the files that it covers:
+    those of them in `likely` are returned, and the first `most` by path (-1 stands for all). `now` is the current time,
+    such as "2025-11-04T14:32:00Z".
     """
     found: Mentions = {}
     wanted = _telling_words(task[:_LONGEST])
@@ -105,7 +105,7 @@ def from_memory(
         title = {word for word in words.words_of(page.title) if word not in words.STOP_WORDS}
         if met := [word for word in title if word in wanted]:
             share = _SECTION * len(met) / len(title)
-            _add(found, _covered(files, page.paths, asked, most), share, f"{page.id} covers it")
+            _add(found, _covered(files, page.paths, likely, most), share, f"{page.id} covers it")
     return found
 
 
@@ -139,8 +139,8 @@ def _at(files: FileList, path: str) -> list[str]:
     return [*([path] if path in files else ()), *islice(files.below(f"{path.rstrip('/')}/"), 1)]
 
 
-def _covered(files: FileList, globs: Sequence[str], asked: Collection[str], most: int) -> list[str]:
-    """Return the files that globs match: all, or those in `asked` and the first `most`."""
+def _covered(files: FileList, globs: Sequence[str], likely: Collection[str], most: int) -> list[str]:
+    """Return the files that globs match: all, or those in `likely` and the first `most`."""
     if not globs:
         return []
     from memctl.text.globs import Globs  # slow to load
@@ -151,7 +151,7 @@ def _covered(files: FileList, globs: Sequence[str], asked: Collection[str], most
     below = files.below(commonprefix(starts) if is_rooted else "")  # noqa: RUF071 - characters are meant
     found = (path for path in below if matches(path) is not None)
     return [
-        *(path for path in asked if path in files and matches(path) is not None),
+        *(path for path in likely if path in files and matches(path) is not None),
         *islice(found, None if most < 0 else most),
     ]
 

@@ -1,1 +1,1 @@
-"""Find what a text states, such as decisions: under labels (`reader`), and in ordinary sentences (`dialogue`)."""
+"""Find what a text states, such as decisions: under labels (module `reader`), and in sentences (module `dialogue`)."""

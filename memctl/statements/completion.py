@@ -34,7 +34,7 @@ def statement(percent: int | str) -> str:
 
 
 def of_statement(text: str) -> int | None:
-    """Return the percentage of a text that `statement` made; None for any other text."""
+    """Return the percentage in a text of the form "40 % complete", which `statement` makes; None for any other text."""
     number, _, rest = text.partition(" ")
     return min(int(number), 100) if rest == _ENDING and number.isdecimal() else None
 

@@ -18,8 +18,8 @@ from memctl.text.lazy_regex import lazy_regex
 class Cue(NamedTuple):
     """A pattern, and a list of words, at least one of which is in every text that the pattern matches.
 
-    Compiling all patterns takes 10 ms, for which a hook's host would have to wait. So a pattern is compiled only when a
-    text with one of its words comes.
+    Compiling all patterns takes 10 ms, and a program that calls a hook would have to wait for it. So a pattern is
+    compiled only when a text with one of its words comes.
     """
 
     words: tuple[str, ...]

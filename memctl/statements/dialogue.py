@@ -1,8 +1,8 @@
 """Find what a user and an agent state in a dialogue in ordinary sentences, with the speaker and the turn of each.
 
-A short consent such as "yes" is joined with the proposal that it answers. A request of the user counts as a decision
-only if files are changed afterwards, and so does a change that the agent agrees to make. If nobody has stated a choice
-since the user's last prompt, the agent's report of what it changed counts as one. A statement replaces an earlier one
+A short consent such as "yes" is joined with the proposal that it answers. A request of the user, or a change that the
+agent agrees to make, counts as a decision only if files are changed afterwards. If nobody has stated a decision since
+the user's last prompt, the agent's report of what it changed counts as a decision. A statement replaces an earlier one
 about the same topic, except that an agent's statement does not replace the user's. A statement that its speaker takes
 back is dropped.
 """
@@ -33,11 +33,11 @@ _NAME = lazy_regex(r"[a-z][A-Z]|[A-Za-z]_[A-Za-z]|\w/\w|[a-z]\.[a-z]{2,4}\b|\d{3
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """One turn of a dialogue: who speaks or acts (`who`), and the text.
+    """One entry of a dialogue, such as a message or a commit: who speaks or acts (`who`), and the text.
 
     `who` is USER or AGENT for what they say, COMMIT for a commit (the text is its message), EDIT for a change of a
-    file, or ACTION for any other action of the agent. `number` is chosen by the caller; statements found in the turn
-    have it, too.
+    file, or ACTION for any other action of the agent. The caller chooses the `number` of the turn, and a statement that
+    is found in the turn has this number, too.
     """
 
     who: str
@@ -49,10 +49,10 @@ class FreeStatement(msgspec.Struct, frozen=True):
     """A statement in an ordinary sentence, without a label, with the reason and rejected alternatives that it gives.
 
     - `kind` is "decision", "constraint", "learning" or "issue".
-    - `by` is the speaker (USER or AGENT), and `turn` the number of the turn.
+    - `by` is the speaker (USER or AGENT), and `turn` the number of the turn (`Turn.number`).
     - `is_sure` is True if there is little doubt that the user decided this: it is the user's own firm sentence, and
       either it says that it holds from now on, or files were changed for it at once.
-    - `title` is the heading of a plan, "" for other statements.
+    - `title` is the heading of the plan if the statement is a plan of steps, "" otherwise.
     - `is_assent` is True if the user only agreed ("yes"): the words are the agent's.
     """
 

@@ -196,7 +196,7 @@ def look_up(name: str) -> tuple[str, str, str]:
     """Return the meaning of a label: its role, the id of a bug or issue in it, and a severity in it.
 
     The role says what people write under the label, such as a decision or its reason. It is a constant of this module,
-    "" for an unknown label. Id and severity are "" if the label has none. `BUG-2847 [CRITICAL]` gives (ISSUE,
+    "" for an unknown label. Id and severity are "" if the label does not name them. `BUG-2847 [CRITICAL]` gives (ISSUE,
     "BUG-2847", "critical").
     """
     words = name.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("_", " ")
@@ -216,9 +216,9 @@ def action_of(name: str) -> str:
 
 
 def phrases(kind: str) -> list[str]:
-    """Return all labels, in lower case, under which a statement of a `kind` may have its fields and values.
+    """Return all labels, in lower case, that a statement of a `kind` may have, and those of its fields and values.
 
-    From them the label is suggested that is most similar to an unknown one.
+    They are compared with an unknown label, so that the most similar one can be suggested in its place.
     """
     roles = {*FIELDS.get(kind, ()), *VALUES}
     return [phrase for phrase, role in _roles().items() if role in roles]

@@ -182,8 +182,8 @@ _LOOKED_AT = 120  # characters of a line in which a label ends
 class Label(NamedTuple):
     """A label at the beginning of a line: its words (`name`), its role, and the text of the line behind it (`rest`).
 
-    The role says what people write under the label, such as a decision. `role`, `number` and `severity` are what
-    `labels.look_up` returns for the words.
+    The role says what people write under the label, such as a decision; it is a constant of the module `labels`.
+    `number` is the id of a bug or issue in the label, and `severity` the severity in it; both are "" if there is none.
     """
 
     name: str
@@ -201,16 +201,16 @@ def label_of(line: Line) -> Label | None:
     "**Mood**: fine", give a label with the role "".
     """
     text = line.text
-    found = _LABEL.match(text, 0, _LOOKED_AT)
-    if found and (found["closed"] or ":" in found[0]):
-        end = found.end()
-        name = found["name"].strip() + (f" [{found['rank']}]" if found["rank"] else "")
-        is_marked = bool(found["bold"]) or line.level > 0
+    colon_match = _LABEL.match(text, 0, _LOOKED_AT)
+    if colon_match and (colon_match["closed"] or ":" in colon_match[0]):
+        end = colon_match.end()
+        name = colon_match["name"].strip() + (f" [{colon_match['rank']}]" if colon_match["rank"] else "")
+        is_marked = bool(colon_match["bold"]) or line.level > 0
         rest = text[end:]
-        if "`" in found["bold"] and not (found["closed"] or found["after"]):
+        if "`" in colon_match["bold"] and not (colon_match["closed"] or colon_match["after"]):
             return None  # code
-        if found["bold"] and not found["closed"] and not found["after"]:
-            rest = rest.removesuffix(found["bold"])  # **DECISION: all of it**
+        if colon_match["bold"] and not colon_match["closed"] and not colon_match["after"]:
+            rest = rest.removesuffix(colon_match["bold"])  # **DECISION: all of it**
         role, number, severity = labels.look_up(name)
         if role or (_SHORT.fullmatch(name) and len(name) <= 30 and (is_marked or rest)):
             return Label(name, role, rest.strip(), number, severity, is_marked)
@@ -228,9 +228,9 @@ def label_of(line: Line) -> Label | None:
 
 
 def role_of(line: str) -> str:
-    """Return what the label at the beginning of a line stands for, as `labels.look_up` returns it: its role.
+    """Return the role of the label at the beginning of a line, which says what people write under it, such as a reason.
 
-    The result is "" if the line does not begin with a known label.
+    The role is a constant of the module `labels`; it is "" if the line does not begin with a known label.
     """
     label = label_of(parse(1, line))
     return label.role if label else ""

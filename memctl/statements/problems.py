@@ -100,14 +100,14 @@ def is_settled(message: str) -> bool:
 def cause(message: str) -> str:
     """Return the last sentence of a message that states a cause without doubt, "" if there is none."""
     cause_text = ""
-    said = _sentences(message)
-    for number, unit in enumerate(said):
-        is_announced = number > 0 and _ANNOUNCES.fullmatch(said[number - 1].text) and _is_certain(unit.text)
-        is_first = _CAUSES.match(unit.heading) and (number == 0 or said[number - 1].heading != unit.heading)
+    sentence_units = _sentences(message)
+    for number, unit in enumerate(sentence_units):
+        is_announced = number > 0 and _ANNOUNCES.fullmatch(sentence_units[number - 1].text) and _is_certain(unit.text)
+        is_first = _CAUSES.match(unit.heading) and (number == 0 or sentence_units[number - 1].heading != unit.heading)
         if is_first and _is_certain(unit.text) and _NAME.search(unit.text):
-            cause_text = _with_next(said, number)
+            cause_text = _with_next(sentence_units, number)
         elif is_announced or _is_cause(unit.text):
-            whole = _with_referent(said, number)
+            whole = _with_referent(sentence_units, number)
             is_told = is_announced or sentences.kind_of(unit.text) == sentences.LESSON
             cause_text = whole if whole and (is_told or _ADVERSE.search(whole)) else cause_text
         elif _THINKS_AGAIN.match(unit.text):

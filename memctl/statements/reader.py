@@ -1,8 +1,8 @@
 """Read what a text states under labels, as kinds and fields of records, with the numbers of the lines.
 
-A label is at the beginning of a line, with or without marks such as bullets before it, and the text under the label
-before it ends there. What stands under a label is certain to be meant so. What is said in sentences without labels is
-read by `sentences` and `dialogue`.
+A label is at the beginning of a line, with or without marks such as bullets before it. A text under a label ends where
+the next label begins. A statement under a label is certain: its author has named its kind. Statements in sentences
+without labels are read by the modules `sentences` and `dialogue`.
 
 Where a list under a label ends: before an item that is not indented further than the label, and at an empty line with
 ordinary text after it. Where a statement ends: where the next statement begins, or at a line that belongs to none of

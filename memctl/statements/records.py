@@ -69,9 +69,9 @@ def as_record(made: Statement) -> RecordValues | None:
         content.setdefault(first, whole)
     allowed = (*_OF_ALL, *_VALUES.get(type_, ()))
     values = {n: list(v) if isinstance(v, tuple) else v for n, v in made.values.items() if n in allowed}
-    said = (made.text("investigation_status") or made.text("status")).strip(" .").lower().replace(" ", "-")
-    if said in _STATUSES.get(type_, ()):
-        values["status"] = said
+    status = (made.text("investigation_status") or made.text("status")).strip(" .").lower().replace(" ", "-")
+    if status in _STATUSES.get(type_, ()):
+        values["status"] = status
         content.pop("investigation_status", None)
     if made.kind == labels.DETAIL:
         values.setdefault(labels.IMPORTANCE, _CRITICAL)
@@ -85,18 +85,20 @@ def _of_detail(made: Statement) -> dict[str, str | list[str]]:
     """Return the content of a learning made of a critical detail: its text with unknown labels, and the reason as
     context."""
     lines = made.source.split("\n")
-    more = [line.strip() for one in made.more for line in lines[one.line - made.line : one.end - made.line + 1]]
-    found: dict[str, str | list[str]] = {"lesson": "\n".join([made.title, *filter(None, [made.text("detail"), *more])])}
+    more = [line.strip() for part in made.more for line in lines[part.line - made.line : part.end - made.line + 1]]
+    content: dict[str, str | list[str]] = {
+        "lesson": "\n".join([made.title, *filter(None, [made.text("detail"), *more])])
+    }
     if why := "\n\n".join(filter(None, (made.text("context"), made.text("rationale")))):
-        found["context"] = why
-    return found
+        content["context"] = why
+    return content
 
 
 def _with_standing(made: Statement) -> dict[str, str | list[str]]:
     """Return the description of a task with the remarks on its status and phase, without a bare percentage."""
-    told = (*_STATUSES[labels.STATE], "")  # which a value says
-    stated = (line for line in made.items("status") if completion.without_any(line.lower()).strip(" .") not in told)
-    said = [completion.without_leading(line) for line in stated]
-    said += [f"Phase: {one}" for one in made.items("phase")]
-    text = "\n\n".join(filter(None, (made.text("task_description"), *said)))
+    statuses = (*_STATUSES[labels.STATE], "")  # which a value says
+    stated = (line for line in made.items("status") if completion.without_any(line.lower()).strip(" .") not in statuses)
+    lines = [completion.without_leading(line) for line in stated]
+    lines += [f"Phase: {phase}" for phase in made.items("phase")]
+    text = "\n\n".join(filter(None, (made.text("task_description"), *lines)))
     return {"task_description": text} if text else {}

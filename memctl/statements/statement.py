@@ -26,7 +26,7 @@ _WHY = lazy_regex(r"[ \t]+(?:[\u2014\u2013]|--?)[ \t]+")
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """A range of lines in a text that belong to no statement; `line` and `end` are the first and the last line.
+    """Lines of a text that belong to no statement; `line` is the number of the first one, and `end` of the last one.
 
     If the first line is a label or heading, `name` has its words, and `nearest` is the known label that is most similar
     to them ("" if none is similar).
@@ -42,8 +42,8 @@ class Statement(msgspec.Struct, frozen=True):
     """One statement of a text: its kind (a constant of `labels`), its title, and its values and content by field name.
 
     `line` and `end` are the numbers of its first and last line, and `source` is the text of its lines. `certainty` says
-    from 0 to 1 how sure it is that the text states this. `more` are those of its lines that stand under unknown labels,
-    and so belong to no field.
+    from 0 to 1 how sure it is that the text states this. `more` are its lines under unknown labels, which belong to no
+    field.
     """
 
     kind: str
@@ -57,12 +57,12 @@ class Statement(msgspec.Struct, frozen=True):
     certainty: float = LABELLED
 
     def text(self, name: str) -> str:
-        """Return a content field as one text, "" if the field is missing."""
+        """Return the content field `name` as one text, "" if the field is missing."""
         value = self.content.get(name, "")
         return value if isinstance(value, str) else "\n".join(value)
 
     def items(self, name: str) -> tuple[str, ...]:
-        """Return a content field as a tuple of items, () if the field is missing."""
+        """Return the content field `name` as a tuple of items, () if the field is missing."""
         values = self.content.get(name, ())
         return (values,) if isinstance(values, str) and values else tuple(values)
 
@@ -261,19 +261,19 @@ def _path_and_reason(text: str) -> tuple[str, str]:
 
 def _value(name: str, text: Passage) -> str | int | tuple[str, ...] | None:
     """Return a value in the form that records have; None if the text is not a valid value."""
-    said = units.without_marks(text.whole()).strip("`*_ ")
+    words = units.without_marks(text.whole()).strip("`*_ ")
     if name == labels.IMPORTANCE:
-        match = _IMPORTANCE.match(said)
+        match = _IMPORTANCE.match(words)
         return int(match[1]) if match else None
     if name == labels.SEVERITY:
-        word = said.split(" ")[0].strip("[]().,").lower()
+        word = words.split(" ")[0].strip("[]().,").lower()
         return word if word in _SEVERITIES else None
     if name == "status":
-        return (said if said.lower() == _ON_HOLD else said.split(" ")[0].strip(".,;*_")).lower() or None
+        return (words if words.lower() == _ON_HOLD else words.split(" ")[0].strip(".,;*_")).lower() or None
     if name == labels.TAGS:
         parts = re.split(r"[,;\n]", "\n".join(text.items()))
         return tuple(part.strip(" `#*_-") for part in parts if part.strip(" `#*_-")) or None
-    return said or None
+    return words or None
 
 
 def nearest_label(name: str, kind: str) -> str:

@@ -119,8 +119,10 @@ def title_of(said: str) -> str:
         "", _SMILEY.sub("", one_line(said[:_LOOKED_AT]).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
     )
     each = _SENTENCE_END.split(text.strip())
-    telling = [one for one in each if _is_telling(one)]
-    chosen = next(chain(_asking(telling), (one for one in telling if not one.endswith("?")), _asking(each), each))
+    telling = [sentence for sentence in each if _is_telling(sentence)]
+    chosen = next(
+        chain(_asking(telling), (sentence for sentence in telling if not sentence.endswith("?")), _asking(each), each)
+    )
     title = _HELP.sub("", _as_request(_TRAILS.sub("", _after_lead(chosen))), count=1)
     return capitalized(shortened(title) or one_line(said))
 
@@ -162,11 +164,13 @@ def goal_of(intent: str) -> str:
 
 def is_chat(prompt: str) -> bool:
     """Return whether a prompt names no task: "hello", "do both please", "do you have access to the tracker?"."""
-    said = one_line(prompt)
-    if len(said) > _LOOKED_AT or _TITLE_OF_TEXT.match(said):
+    line = one_line(prompt)
+    if len(line) > _LOOKED_AT or _TITLE_OF_TEXT.match(line):
         return False
-    each = [_after_lead(one) for one in _SENTENCE_END.split(said)]
-    return not any((_is_telling(one) or _is_change(one)) and not _TO_AGENT.fullmatch(one) for one in each)
+    each = [_after_lead(sentence) for sentence in _SENTENCE_END.split(line)]
+    return not any(
+        (_is_telling(sentence) or _is_change(sentence)) and not _TO_AGENT.fullmatch(sentence) for sentence in each
+    )
 
 
 def capitalized(text: str) -> str:
@@ -191,13 +195,13 @@ def _is_change(sentence: str) -> bool:
 
 
 def _asking(each: Sequence[str]) -> Iterator[str]:
-    return (one for one in each if _LATER.search(one))
+    return (sentence for sentence in each if _LATER.search(sentence))
 
 
 def _after_lead(text: str) -> str:
     """Return a text without the words at its beginning that say nothing of it."""
-    while (found := _LEAD.match(text)) and found.end():
-        text = text[found.end() :]
+    while (lead := _LEAD.match(text)) and lead.end():
+        text = text[lead.end() :]
     return text
 
 
@@ -205,20 +209,22 @@ def _as_request(text: str) -> str:
     """Return what a sentence asks for, with the clause in front of it that says when or of what; else the sentence."""
     if better := _WHY_NOT.fullmatch(text):
         return f"{better['better']}, not {better['now']}"
-    asked = _LATER.search(text)
-    if asked is None:
+    request_match = _LATER.search(text)
+    if request_match is None:
         return text
-    given = text[: asked.start()]
-    before, request = given.strip(" ,;:-\u2013\u2014"), _bare_request(text[asked.start() :])
+    before_request = text[: request_match.start()]
+    before, request = before_request.strip(" ,;:-\u2013\u2014"), _bare_request(text[request_match.start() :])
     if not before:
         return request
-    if _CONDITION.match(before) and (_CLAUSE_END.search(given) or not _EMBEDS.search(given.partition(" ")[2])):
+    if _CONDITION.match(before) and (
+        _CLAUSE_END.search(before_request) or not _EMBEDS.search(before_request.partition(" ")[2])
+    ):
         return f"{before}, {request}"
-    if _EMBEDS.search(given):
+    if _EMBEDS.search(before_request):
         return text
     if _NAMES_NOTHING.match(request):
         return f"{capitalized(request)}: {before}" if wishes.has_object(before) else request
-    is_apart = _CLAUSE_END.search(given) or _QUESTION.match(asked[0])
+    is_apart = _CLAUSE_END.search(before_request) or _QUESTION.match(request_match[0])
     return request if is_apart and wishes.has_object(request) and len(before) <= _NEAR else text
 
 
@@ -227,8 +233,8 @@ def _bare_request(text: str) -> str:
     while True:
         if negated := _FORBIDS.match(text) or _LEFT_NOT.match(text):
             return f"Do not {text[negated.end() :]}"
-        found = _REQUEST.match(text)
-        rest = _after_lead(text[found.end() :] if found else text)
+        match = _REQUEST.match(text)
+        rest = _after_lead(text[match.end() :] if match else text)
         if rest == text or not rest:
             return text
         text = rest

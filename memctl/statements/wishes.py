@@ -268,7 +268,7 @@ def wish_in(prompt: str) -> Choice | None:
 
 
 def is_request(prompt: str) -> bool:
-    """Return whether a prompt asks for a change of its own, and does not just answer or correct the agent.
+    """Return whether a prompt itself asks for a change, and does not just agree with the agent or correct it.
 
     Text that the prompt quotes is ignored.
     """

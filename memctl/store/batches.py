@@ -66,8 +66,8 @@ def is_wanted(memory: Memory) -> bool:
 def ref(memory: Memory, branch: str) -> str:
     """Return the name of the ref with the batches' changes for a branch (refs/heads/…).
 
-    The name has the branch's slashes escaped: the ref stays when the branch is deleted, and Git can't have refs `a` and
-    `a/b` at once. A memory that is not at the worktree's top has a ref of its own.
+    Slashes of the branch's name are escaped in it: Git can't have refs `a` and `a/b` at once, and the ref of a deleted
+    branch `a` may still exist. A memory that is not at the worktree's top has a ref of its own.
     """
     folder = memory.prefix.removesuffix(FOLDER).rstrip("/")
     inside = f"in-{_escape(folder)}/" if folder else ""

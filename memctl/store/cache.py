@@ -49,7 +49,7 @@ def _schema(rules: str) -> str:
 
 
 def contents_version() -> str:
-    """Return the version of what is read from files, which changes with memctl and with the rules for credentials."""
+    """Return a text that changes with memctl's version and its rules for credentials, on which stored rows depend."""
     return _schema(_RULES)
 
 
@@ -83,8 +83,8 @@ class CacheState(msgspec.Struct, frozen=True):
     differing: dict[str, str]  # stat by path
 
 
-class View(msgspec.Struct, frozen=True):
-    """The contents of a cache at one moment: its records, and the faults of invalid files, not decoded yet.
+class CacheContents(msgspec.Struct, frozen=True):
+    """The contents of a cache at one moment, not decoded yet: its records, and the faults of invalid files.
 
     `state` says how the worktree was at the cache's last update. `packed` is a list of Record in msgpack.
     `packed_faults` has a list of Fault in msgpack for each invalid file. `database` is the connection to the cache from
@@ -137,7 +137,7 @@ class Cache:
                     break
         return cls(connect(None, _prepare))
 
-    def view(self, *, only_open: bool = False) -> View:
+    def view(self, *, only_open: bool = False) -> CacheContents:
         """Return the cache's records (all, or only the open ones) and the faults of invalid files at one moment."""
         with self.transaction("BEGIN"):
             state, changes = self._state()
@@ -146,7 +146,7 @@ class Cache:
             packed = row[0] if row else self._pack_rows(only_open)
         if row is None:
             self._store_packed(packed, changes, only_open)
-        return View(state, packed, [row[0] for row in faults], self.database)
+        return CacheContents(state, packed, [row[0] for row in faults], self.database)
 
     def state(self) -> CacheState:
         """Return what the cache knows of the worktree: HEAD's commit, and the files that differed from it."""

@@ -354,9 +354,9 @@ def advance(memory: Memory, contents: Mapping[str, bytes | None], before: str, a
     the committed text of a file, the file now counts as equal to HEAD. The next command reads all other committed files
     again.
 
-    Sometimes nothing is done, and the next command updates the cache: if there are more than 100 files, if another
-    process is writing, or if the cache was not up to date, which shows in another commit than `before` or in committed
-    files that the cache takes for unchanged.
+    In three cases nothing is done, and the next command updates the cache: if there are more than 100 files, if another
+    process is writing, or if the cache was out of date. It was if its commit is not `before`, or if it took one of the
+    committed files for unchanged.
     """
     known = {path: data for path, data in contents.items() if files.is_cached_path(path)}
     if len(known) > _MOST_ADVANCED:

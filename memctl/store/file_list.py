@@ -1,6 +1,8 @@
-"""The lists of the repository's own files in the search index: those of a worktree, or of a revision.
+"""Lists of the repository's own files, stored in the search index: one list for each worktree or revision.
 
-A question about some files is answered without reading the others. `sources.file_list_update` brings a list up to date.
+A list answers questions about some of its files without reading the others. A file *may be named* if memctl may tell a
+model its path; the text of such a file may still be refused, such as one with a credential. `sources.file_list_update`
+brings a list up to date.
 """
 
 from __future__ import annotations
@@ -51,13 +53,14 @@ Unavailable = sqlite3.OperationalError  # raised if another process is writing, 
 
 
 class ListState(msgspec.Struct, frozen=True):
-    """What a list was made from, and its sums.
+    """The files from which a list was made, and figures about the list.
 
-    - `index` and `tree` stand for the tracked files, as `FilesOnDisk.tree` describes.
-    - `differing` has the blob ids of the files that differ from Git's index, by path; "" for one that is not listed.
-    - `ignored` are the ignore files with their texts, `folders` all folders of the files.
-    - `count` is the number of files that may be named, `size` the bytes of the indexed texts.
-    - `changes` counts the changes of the list.
+    - `index` and `tree` identify the tracked files: they are the pair that `FilesOnDisk.tree` returns.
+    - `differing` has the blob ids of the files that differ from Git's index, by path; "" for a file that is not in the
+      list.
+    - `ignored` are the texts of the `.memctlignore` files by path, and `folders` all folders that contain files.
+    - `count` is the number of files that may be named, and `size` the number of bytes in all indexed texts.
+    - `changes` is how often the list was changed.
     """
 
     index: str
@@ -71,11 +74,14 @@ class ListState(msgspec.Struct, frozen=True):
 
 
 class NewFile(msgspec.Struct, frozen=True):
-    """A file with a content that the index does not have.
+    """A row to be added to the search index: a path with a content that the index does not have for this path.
 
-    `facts` are its encoded facts. `body` is the text to be indexed: path, text and the parts of its words; `reason`
-    says why it is not indexed. `words` is what `file_words` has of it: the words of its path, those of its names and
-    its purpose, its names, and its imports, separated by spaces.
+    - `size` is in bytes, and `facts` are the content's `FileFacts` in msgpack.
+    - `reason` says why the text is not indexed, "" if it is.
+    - `body` is indexed for searches: the path, the text, and the parts of compound words in the text, such as "read
+      card" for "readCard". All three are "" if the text is not indexed.
+    - `words` are indexed even if the text is not, each as words separated by spaces: the words of the path, the words
+      of the defined names and of the sentence on the file's purpose, the defined names, and the imports.
     """
 
     path: str
@@ -88,13 +94,13 @@ class NewFile(msgspec.Struct, frozen=True):
 
 
 class Outdated(Exception):
-    """Another process has changed the list meanwhile."""
+    """Raised if another process has changed the list meanwhile, or if all lists have to be made anew."""
 
 
 class FileList(Mapping[str, Content]):
-    """The contents of the files of a worktree or a revision that may be named, by path.
+    """The list with the name `name` in the search index: by path, the content of each file that may be named.
 
-    `hidden` are files that are withheld from the reader, by path, with the reasons.
+    `hidden` are files that the reading agent may not see, by path, with the reasons: they seem to be missing.
     """
 
     def __init__(self, index: SearchIndex, name: str, hidden: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -104,10 +110,10 @@ class FileList(Mapping[str, Content]):
         self.reload()
 
     def reload(self) -> None:
-        """Read the list's state."""
-        found = self.index.database.execute("SELECT list, state FROM lists WHERE name = ?", (self._name,)).fetchone()
-        self.number: int = found[0] if found else 0
-        self.state = msgspec.msgpack.decode(found[1], type=ListState) if found else ListState("", "")
+        """Read the list's state from the index again, and forget the files read before."""
+        row = self.index.database.execute("SELECT list, state FROM lists WHERE name = ?", (self._name,)).fetchone()
+        self.number: int = row[0] if row else 0
+        self.state = msgspec.msgpack.decode(row[1], type=ListState) if row else ListState("", "")
         self._rows: dict[str, Content | None] = {}
 
     def __contains__(self, path: object) -> bool:
@@ -139,30 +145,37 @@ class FileList(Mapping[str, Content]):
         return (path for (path,) in rows if path not in self.hidden)
 
     def load(self, numbers: Iterable[int] | None = None) -> dict[int, str]:
-        """Read many files at once, those with some numbers or all; returns their paths by number."""
-        chosen = "" if numbers is None else f"WHERE files.number IN ({', '.join(map(str, sorted(numbers)))})"
-        found = self._query(f"SELECT {_ROW}, files.number {_NAMED} {chosen}")
-        self._remember(row[:3] for row in found)
-        return {number: path for path, _, _, number in found if path not in self.hidden}
+        """Read the contents of many files in one query, for later use, and return the files' paths by row number.
 
-    def _remember(self, found: Iterable[tuple[str, str, bytes]]) -> frozenset[str]:
+        `numbers` are the row numbers of the files in the search index; None stands for all files of the list.
+        """
+        chosen = "" if numbers is None else f"WHERE files.number IN ({', '.join(map(str, sorted(numbers)))})"
+        rows = self._query(f"SELECT {_ROW}, files.number {_NAMED} {chosen}")
+        self._remember(row[:3] for row in rows)
+        return {number: path for path, _, _, number in rows if path not in self.hidden}
+
+    def _remember(self, rows: Iterable[tuple[str, str, bytes]]) -> frozenset[str]:
         """Store rows for later questions, and return the paths of the files that are not hidden."""
-        rows = {path: Content(blob, facts) for path, blob, facts in found if path not in self.hidden}
-        self._rows |= rows
-        return frozenset(rows)
+        contents = {path: Content(blob, facts) for path, blob, facts in rows if path not in self.hidden}
+        self._rows |= contents
+        return frozenset(contents)
 
     def called(self, stem: str) -> frozenset[str]:
-        """Return the files with a stem, as `stem_of` returns it, in any case of letters."""
+        """Return the paths of the files for which `stem_of` returns `stem`, without regard to upper and lower case."""
         return self._remember(self._query(f"SELECT {_ROW} {_NAMED} WHERE stem = ?", stem.lower()))
 
     def having(self, columns: str, words: Collection[str], most: int) -> frozenset[str] | None:
-        """Return the files of which columns of `file_words` have one of some words; None if more than `most` have."""
+        """Return the paths of the files that have one of `words` in some columns; None if more than `most` files have.
+
+        `columns` is a column of the table `file_words`, such as "imports", or several in braces: "{path_words words}".
+        """
         return self._matching(f"{columns} : ({' OR '.join(map(_quoted, words))})", most)
 
     def with_all(self, column: str, text: str, most: int) -> frozenset[str]:
-        """Return the files of which a column has all words of a text, in any order; none if more than `most` have.
+        """Return the paths of the files that have all words of `text` in a column of `file_words`, in any order.
 
-        Words with other letters than ASCII ones are passed over; if there are no others, all files are returned.
+        The result is empty if more than `most` files have them. Words with letters outside of ASCII are passed over; if
+        the text has only such words, or none, all files are returned.
         """
         tokens = dict.fromkeys(word for word in _TOKEN.findall(fold_diacritics(text).lower()) if word.isascii())
         if not tokens:
@@ -170,7 +183,10 @@ class FileList(Mapping[str, Content]):
         return self._matching(f"{column} : ({' AND '.join(map(_quoted, tokens))})", most) or frozenset()
 
     def frequency(self, columns: str, words: Collection[str]) -> int:
-        """Return about how many files have one of some words in columns of `file_words`."""
+        """Return about how many files of this list have one of `words` in some columns, at least 1.
+
+        `columns` are given as for `having`.
+        """
         having = self._count("file_words WHERE file_words MATCH ?", f"{columns} : ({' OR '.join(map(_quoted, words))})")
         return max(round(having * min(len(self) / max(self._all_rows, 1), 1.0)), 1)
 
@@ -178,71 +194,80 @@ class FileList(Mapping[str, Content]):
         limit = most + self._all_rows - len(self) + 1  # a frequent word's rows are counted without the list
         if self._count("(SELECT 1 FROM file_words WHERE file_words MATCH ? LIMIT ?)", query, limit) >= limit:
             return None
-        found = self._query(f"SELECT {_ROW} {_WITH_WORDS} LIMIT ?", query, most + 1)
-        return self._remember(found) if len(found) <= most else None
+        rows = self._query(f"SELECT {_ROW} {_WITH_WORDS} LIMIT ?", query, most + 1)
+        return self._remember(rows) if len(rows) <= most else None
 
     def refusals(self) -> dict[str, str]:
-        """Return the files whose text never enters a model's context, by path, with the reasons.
+        """Return the reasons why the texts of some files never enter a model's context, by the files' paths.
 
-        Those that seem to contain a credential may still be named.
+        A file that seems to contain a credential is among them, although it may be named.
         """
-        found = self._query(
+        refused = self._query(
             "SELECT path, why FROM listed INDEXED BY listed_apart CROSS JOIN files ON files.number = listed.number"
             " WHERE list = ? AND why <> ''"
         )
         hidden = {
             path: why for path, why in self.hidden.items() if self._query(f"SELECT 1 {_ANY} WHERE path = ?", path)
         }
-        return dict(found) | hidden
+        return dict(refused) | hidden
 
     def left_out(self) -> dict[str, str]:
-        """Return the files that may be named and whose text is not indexed, by path, with the reasons."""
-        found = self._query(f"SELECT path, reason {_LEFT_OUT}")
-        return {path: reason for path, reason in found if path not in self.hidden}
+        """Return the reasons why the texts of some files that may be named are not indexed, by the files' paths."""
+        rows = self._query(f"SELECT path, reason {_LEFT_OUT}")
+        return {path: reason for path, reason in rows if path not in self.hidden}
 
     def blobs(self) -> dict[str, str]:
-        """Return the blob id of each file, by path, also of those that may not be named."""
+        """Return the blob id of each file of the list, by path, also of files that may not be named."""
         return dict(self._query(f"SELECT path, blob {_ANY}"))
 
     def row_of(self, path: str, blob: str) -> tuple[int, bytes, str, int] | None:
-        """Return the row of a file and its content: number, facts, why it is not indexed, size; None without one."""
-        found: tuple[int, bytes, str, int] | None = self.index.database.execute(_WITH_BLOB, (path, blob)).fetchone()
-        return found
+        """Return the index's row for the file at `path` with the content `blob`, in any list; None if there is none.
+
+        A row is its number, the facts in msgpack, the reason why the text is not indexed ("" if it is), and the size in
+        bytes.
+        """
+        row: tuple[int, bytes, str, int] | None = self.index.database.execute(_WITH_BLOB, (path, blob)).fetchone()
+        return row
 
     def waiting(self, reason: str, room: int) -> dict[str, str]:
-        """Return the blob ids of files whose text is not indexed for a reason, and which fit into `room`, by path."""
+        """Return the blob ids, by path, of files whose text is not indexed for `reason`, and which now have room.
+
+        The smallest files are taken first, as long as their sizes add up to at most `room` bytes.
+        """
         rows = self._query(f"SELECT path, blob, size {_LEFT_OUT} AND reason = ? ORDER BY size, path", reason)
-        found = {}
+        blobs = {}
         for path, blob, size in rows:
             room -= size
             if room >= 0:
-                found[path] = blob
-        return found
+                blobs[path] = blob
+        return blobs
 
     def add(self, files: Iterable[NewFile]) -> None:
-        """Put files into the index, and the texts of files that it has already without a text."""
+        """Add rows to the search index, and the text to a row that is there already, but was not indexed so far."""
         database = self.index.database
         with self.index.transaction():
-            for one in files:
-                known = self.row_of(one.path, one.blob)
-                if known and (one.reason or not known[2]):  # another process was faster
+            for new in files:
+                known = self.row_of(new.path, new.blob)
+                if known and (new.reason or not known[2]):  # another process was faster
                     continue
-                row = (known and known[0], one.path, one.blob, one.size, one.reason, stem_of(one.path), one.facts)
+                row = (known and known[0], new.path, new.blob, new.size, new.reason, stem_of(new.path), new.facts)
                 number = database.execute("REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", row).lastrowid
                 if not known:
-                    database.execute(_INSERT_WORDS, (number, *one.words))
-                if not one.reason:
-                    database.execute(_INSERT_TEXT, (number, *one.body))
+                    database.execute(_INSERT_WORDS, (number, *new.words))
+                if not new.reason:
+                    database.execute(_INSERT_TEXT, (number, *new.body))
 
     def change(self, state: ListState, rows: Mapping[str, tuple[int, bool, str] | None]) -> None:
-        """Store the list's next state, and its rows by path; None for a file that it does not have any more.
+        """Change the list: store `state` as its state, and `rows` as its entries for some paths.
 
-        A row is the file's number, whether it may be named, and why its text is refused. Raises Outdated.
+        An entry is the number of the file's row, whether the file may be named, and why its text never enters a model's
+        context ("" if it may). None removes the path from the list. Raises Outdated if another process has changed the
+        list meanwhile.
         """
         database = self.index.database
         with self.index.transaction():
-            found = database.execute("SELECT state FROM lists WHERE name = ?", (self._name,)).fetchone()
-            if (msgspec.msgpack.decode(found[0], type=ListState).changes if found else 0) != self.state.changes:
+            row = database.execute("SELECT state FROM lists WHERE name = ?", (self._name,)).fetchone()
+            if (msgspec.msgpack.decode(row[0], type=ListState).changes if row else 0) != self.state.changes:
                 raise Outdated
             number = self.number or database.execute(_NEW_LIST, (self._name,)).lastrowid
             if self.number:
@@ -259,7 +284,10 @@ class FileList(Mapping[str, Content]):
         return [row[0] for row in self.index.database.execute("SELECT name FROM lists ORDER BY list")]
 
     def forget(self, names: Iterable[str]) -> None:
-        """Delete the lists with some names; raises Outdated if most rows are in no list, and all are dropped."""
+        """Delete the lists with some names.
+
+        Raises Outdated if most rows of the index are then in no list: all lists and rows have to be made anew.
+        """
         database, gone = self.index.database, [(name,) for name in names]
         with self.index.transaction():
             database.executemany("DELETE FROM listed WHERE list = (SELECT list FROM lists WHERE name = ?)", gone)
@@ -271,7 +299,10 @@ class FileList(Mapping[str, Content]):
         raise Outdated
 
     def require(self, version: str) -> None:
-        """Drop all lists and rows unless `version`, the version of what is read from files, has made them."""
+        """Delete all lists and rows if they were not made by `version`.
+
+        `version` is a text that changes with memctl and with the installed parsers.
+        """
         database, is_made = self.index.database, "SELECT 1 FROM state WHERE key = 'files' AND value = ?"
         if database.execute(is_made, (version,)).fetchone():
             return
@@ -298,16 +329,17 @@ class FileList(Mapping[str, Content]):
 
 
 def with_index(memory: Memory, answer: Callable[[SearchIndex], Answer]) -> Answer:
-    """Return what `answer` makes of the search index.
+    """Call `answer` with the memory's search index, and return its result.
 
-    If the index on the disk can't be used, an index in memory takes its place, and the memory's remarks say why.
+    If the index on the disk can't be used, `answer` gets an empty index in memory, and a line in `memory.remarks` says
+    why.
     """
     index = SearchIndex.open(memory)
     while True:
         file = index.file
         try:
             with closing(index.database):
-                found = answer(index)
+                result = answer(index)
             break
         except MemctlError:  # also of a damaged cache, which is no damage of the index
             raise
@@ -320,13 +352,13 @@ def with_index(memory: Memory, answer: Callable[[SearchIndex], Answer]) -> Answe
             index = SearchIndex.in_memory(f"{file} can't be used ({error})")
     if index.remark:
         memory.remarks.append(f"{index.remark}: memctl read the files directly, which takes longer")
-    return found
+    return result
 
 
 def stem_of(path: str) -> str:
-    """Return a file's name in lower case up to the first dot inside it.
+    """Return a file's name in lower case without its suffixes: "card" for "src/Card.test.py".
 
-    For a Python package's `__init__.py` it is the name of the folder and a slash.
+    For a Python package's `__init__.py` it is the name of the folder with a slash: "shop/" for "src/shop/__init__.py".
     """
     folder, _, name = path.rpartition("/")
     if name in _PACKAGE:

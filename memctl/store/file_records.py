@@ -53,7 +53,7 @@ def records_of_files(
     """Return, for each of the files `names`, the open records that refer to the file or to a folder above it.
 
     The records of a file are sorted by importance, the highest first; a file without records is left out. Records that
-    have expired at the canonical time `now`, and proposals older than 7 days, do not count.
+    have expired at the canonical time `now`, and decisions still proposed after 7 days, do not count.
 
     `private` is the folder with the memory's cache, which may be out of date: the caller has to check that a record
     still refers to the file. The result is empty if there is no cache, or if another version of memctl made it.

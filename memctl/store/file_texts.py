@@ -1,8 +1,8 @@
 """How well the texts of the repository's own files match a query, by the search index.
 
 1,600 files of 13 MB are indexed in 0.5 s, and take 4 MB on the disk. The index stores words and not whole texts, so a
-single text can't be removed from it: rows of old texts stay in it. As soon as they are more than twice as many as those
-that a list still has, all rows are made anew.
+single text can't be removed from it: rows of old texts stay in it. As soon as there are more than twice as many old
+rows as rows that are in a list, all rows are made anew.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ _BEST, _MOST_WORDS = 100, 40  # the most files, and words, for which it is liste
 class FileMatches(msgspec.Struct, frozen=True):
     """The files that match a query, and how well each does.
 
-    - `shares` maps the path of each file to a number up to 1, which is the higher the better the file matches. It is
-      the file's BM25 score divided by the best file's score. If even the best file lacks more than half of the query's
-      words, weighted by how rare they are, all numbers are lowered by one factor. These are at most 5,000 files.
+    - `shares` maps the path of each file to a number up to 1: the better the file matches, the higher it is. It is the
+      file's BM25 score divided by the best file's score. If even the best file lacks more than half of the query's
+      words, weighted by how rare they are, all numbers are multiplied by one factor below 1. At most 5,000 files are
+      returned.
     - `words` maps the path of each of the best files to the words of the query that the file contains.
     - `left_out` maps the path of each file that is not indexed to the reason.
     """

@@ -37,7 +37,7 @@ class FtsQuery(msgspec.Struct, frozen=True):
     `any_of_it` demands all quoted phrases, unless the query has many other words; `without_phrases` demands no phrase.
     Both are "" for an empty query. `substitutes` maps each word that no text contains to its corrected spellings.
     `words` are all words that `without_phrases` searches for. `pairs` are words next to each other in the query: a text
-    in which they are so, too, matches better. There are none if a phrase is demanded.
+    in which they are next to each other, too, matches better. There are no pairs if a phrase is demanded.
     """
 
     any_of_it: str

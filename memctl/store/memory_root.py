@@ -18,7 +18,10 @@ DOCUMENTS = "docs"  # the folder of the rendered documents
 JOBS = "undone"  # the folder of the jobs that hooks left (`store.job_queue`), beside the folders of sessions
 STEPS = "intents"  # the folder of two-phase steps (`write.ownership_transaction`)
 MOVE = "move.json"  # the file of a move of the worktree to another commit (`write.checkout_log`)
-RESTORE = f"Git has its files: `git restore :/{FOLDER}` or, in a sparse checkout, `git sparse-checkout add {FOLDER}`"
+RESTORE = (
+    f"Git has the memory's files: `git restore :/{FOLDER}` brings them back, or in a sparse checkout `git "
+    f"sparse-checkout add {FOLDER}`"
+)
 _FOREIGN_FILES = ("memory.db", "config.json")
 
 

@@ -183,7 +183,7 @@ def reason(memory: Memory, entry: PendingEntry) -> str:
     if entry.stage == WRITING:
         return "the write was interrupted; `memctl commit` finishes it"
     if memory.repository.is_over(entry.why):
-        return "what prevented the commit is over; `memctl commit` commits it"
+        return "what prevented the commit is over; `memctl commit` makes the commit"
     return entry.why
 
 

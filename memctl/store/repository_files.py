@@ -52,11 +52,11 @@ class FilesInGit:
         return self._commit.encode()
 
     def tree(self, known: tuple[str, str] = ("", "")) -> tuple[str, str]:
-        """Return the id of the commit, as both parts of what `FilesOnDisk.tree` returns."""
+        """Return the id of the commit twice: the pair identifies the files, as that of `FilesOnDisk.tree` does."""
         return self._commit, self._commit
 
     def differing(self) -> dict[str, bool]:
-        """Return {}: a revision has no uncommitted changes."""
+        """Return {}: a commit, or Git's index, has no uncommitted changes."""
         return {}
 
     def blobs_here(self) -> dict[str, str]:
@@ -64,11 +64,11 @@ class FilesInGit:
         return self.blobs(self._names)
 
     def is_settled(self, path: str) -> bool:
-        """Return True: a revision does not change."""
+        """Return True: a commit does not change."""
         return True
 
     def size(self, path: str) -> int:
-        """Return the size of a file that `read` does not return, in bytes: more than it reads."""
+        """Return more than the limit of `read` for every file, in place of its size, which only Git knows."""
         return files.MAX_BYTES + 1
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
@@ -104,10 +104,7 @@ class FilesOnDisk:
         return self._names
 
     def unchanged(self) -> dict[str, str]:
-        """Return, by path, the blob id of each file of the worktree that is as in HEAD.
-
-        A file that is changed, staged or new is in the result, too, with "".
-        """
+        """Return the blob ids of all files of the worktree, by path; "" for a file that is changed, staged or new."""
         return self._current_blobs
 
     def is_settled(self, path: str) -> bool:
@@ -121,9 +118,10 @@ class FilesOnDisk:
             return False
 
     def tree(self, known: tuple[str, str] = ("", "")) -> tuple[str, str]:
-        """Return the checksum in Git's index file, and a digest of the files in it: paths, blob ids, what is sparse.
+        """Return two texts that identify the tracked files: the checksum in Git's index file, and a digest.
 
-        If the checksum is that of `known`, an earlier answer, its digest still holds, and Git need not list the files.
+        The digest covers the files' paths and blob ids, and which of them a sparse checkout leaves out. `known` is an
+        earlier result. If it has the present checksum, it is returned, since Git then need not list the files.
         """
         from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
 
@@ -135,11 +133,11 @@ class FilesOnDisk:
         return checksum, blake2b(self._state[0], digest_size=16).hexdigest()
 
     def differing(self) -> dict[str, bool]:
-        """Return the paths that differ from the index or HEAD, with whether there is a regular file."""
+        """Return the paths that differ from the index or HEAD, each with whether a regular file is there now."""
         return self._state[1]
 
     def blobs_here(self) -> dict[str, str]:
-        """Return what `unchanged` does, without the files that a sparse checkout leaves out."""
+        """Return the same as `unchanged`, but without the files that a sparse checkout leaves out."""
         skipped = (path for path in index.skipped(self._entries) if not os.path.lexists(self._repository.top / path))
         return {path: self._current_blobs[path] for path in self._current_blobs.keys() - set(skipped)}
 
@@ -187,7 +185,7 @@ class FilesOnDisk:
             return 0
 
     def read_listed(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
-        """Return what `read` does, of paths that Git has named: it is not asked again."""
+        """Return the same as `read`, for paths known to be files of the repository, so that Git is not asked."""
         most = files.MAX_BYTES if limit is None else limit
         result = {}
         for path in paths:

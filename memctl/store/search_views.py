@@ -69,7 +69,7 @@ def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
     """Update the view of a source's files in the search index; return the index and the view's number in it.
 
     If another process is writing for too long, the view stays as it was. If there is no view yet then, or if the index
-    can't be written, an index in memory is made and returned. In both cases a remark of the memory says so.
+    can't be written, an index in memory is made and returned. In both cases a line in `memory.remarks` says so.
     """
     index = SearchIndex.open(memory)
     try:

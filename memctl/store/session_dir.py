@@ -76,17 +76,17 @@ class SessionDir:
             return False
 
     def claim_event(self, event: bytes, *, is_one_of_many: bool) -> bool:
-        """Create the marker of an event, and return whether this process is the first to do so.
+        """Create the marker file of an event, and return whether this process is the first to do so.
 
         A host that has memctl's hook in two of its settings files (the user's and the project's) starts both hooks at
-        once with the same bytes, `event`; only one of them must answer. The marker is a file called `event-` and the
+        once with the same bytes, `event`; only one of them must answer. The marker file is called `event-` and the
         BLAKE2b digest of the bytes, 12 bytes in hexadecimal digits. All versions of memctl use this name, since the two
         hooks may be of different versions.
 
-        The markers of earlier events are deleted, since the host goes on only when all hooks have answered. With
-        `is_one_of_many` they are kept: several tool calls may end, or several sub-agents begin, at once. A marker that
-        is older than the time limit of a hook does not count: it is from an earlier event with the same bytes, as when
-        a session is resumed, killed and resumed again.
+        The marker files of earlier events are deleted, since the host goes on only when all hooks have answered. With
+        `is_one_of_many` they are kept: several tool calls may end, or several sub-agents begin, at once. A marker file
+        that is older than the time limit of a hook does not count: it is from an earlier event with the same bytes, as
+        when a session is resumed, killed and resumed again.
         """
         from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more after every tool call
 
@@ -129,17 +129,17 @@ class SessionDir:
     def mark_shown(self, identifier: str) -> bool:
         """Store that the agent was shown a record, page or file, and return whether it is shown for the first time.
 
-        Only the time since the last compaction of the session counts. `identifier` is the record's id, the page's
+        Only the time since the last compaction of the session counts. `identifier` is the record's id, the page's §
         marker or the file's path.
         """
         return self.create_marker(_SHOWN + identifier.replace("/", "-"))
 
     def shown(self) -> set[str]:
-        """Return the ids, markers and paths given to `mark_shown` since the last compaction, with `-` for each `/`."""
+        """Return what was given to `mark_shown` since the last compaction, with `-` for each `/`."""
         return {name[len(_SHOWN) :] for name in self._markers(_SHOWN)}
 
     def reset(self) -> None:
-        """Set the number of tool calls to 0, and delete the markers of the hints given and the records shown."""
+        """Set the number of tool calls to 0, and forget which hints were given and which records were shown."""
         for name in (_CALLS, *self._markers(_HINT), *self._markers(_SHOWN)):
             (self.path / name).unlink(missing_ok=True)
 

@@ -74,8 +74,8 @@ def recall(cache: Cache) -> dict[Key, bytes]:
 def keep(cache: Cache, facts: Mapping[Key, bytes]) -> None:
     """Store facts in the cache: `facts` maps the key of each to the fact as bytes.
 
-    If another process is writing, they are not stored and have to be computed again. All others are deleted when they
-    are more than 20,000.
+    If another process is writing, they are not stored and have to be computed again. If the cache already has more than
+    20,000 facts, all of these are deleted first.
     """
     with suppress(sqlite3.Error), cache.transaction("BEGIN IMMEDIATE"):
         if cache.database.execute("SELECT count(*) FROM sources").fetchone()[0] > _MOST:

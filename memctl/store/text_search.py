@@ -1,4 +1,4 @@
-"""Search in the words of the memory, answered by the search index."""
+"""Search for words in the texts of the memory, by the search index."""
 
 from __future__ import annotations
 

@@ -154,6 +154,6 @@ def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[
             held = state.live(section, now)
             if held and held.owner_agent_id != owner:
                 yield (
-                    f"{item.record.id} is {item.record.status}, but the section has another owner since: "
+                    f"{item.record.id} is {item.record.status}, but meanwhile the section has another owner: "
                     f"{held.description}"
                 )

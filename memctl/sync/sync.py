@@ -124,7 +124,7 @@ def _try_until_pushed(
         number += 1
         time.sleep(random.random() * _PAUSE)
     raise MemctlError(
-        f"other clones pushed to {upstream.name} first for {_GIVE_UP_AFTER:.0f} s; nothing was changed here",
+        f"for {_GIVE_UP_AFTER:.0f} s other clones always pushed to {upstream.name} first; nothing was changed here",
         "run `memctl sync` again when fewer clones push",
     )
 
@@ -177,13 +177,13 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
     for made in commit.commit_remaining(memory):
         what = f"{made.change.op} {made.change.title}"
         if made.pending:
-            raise MemctlError(f"an earlier change can't be committed, {what}: {made.pending}", made.hint)
+            raise MemctlError(f"an earlier change ({what}) can't be committed: {made.pending}", made.hint)
         memory.remarks.append(f"committed an earlier change as {made.commit[:10]}: {what}")
         memory.asked = None
     squashed = squashed or commit.squash(memory)
     if squashed and squashed.pending:
         raise MemctlError(
-            f"recorded changes can't be committed, {squashed.change.title}: {squashed.pending}", squashed.hint
+            f"recorded changes ({squashed.change.title}) can't be committed: {squashed.pending}", squashed.hint
         )
 
 
@@ -298,7 +298,7 @@ def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool
 
 _RULES = ("MEM103", "MEM104", "MEM302")  # an unresolved conflict, an id twice, the number of a page twice
 _HINTS = {"MEM103": "resolve the conflict and commit, then run `memctl sync` again"}
-_RENUMBER = "`memctl renumber` gives one of them another id or number; then run `memctl sync` again"
+_RENUMBER = "`memctl renumber` gives one of the two another id or number; then run `memctl sync` again"
 
 
 def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:

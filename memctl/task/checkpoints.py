@@ -37,7 +37,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
 
         Two checkpoints have one version if two clones saved them at once.
         """
-        newest = [one.checkpoint_id for one in self.checkpoints if one.version == self.checkpoints[0].version]
+        newest = [saved.checkpoint_id for saved in self.checkpoints if saved.version == self.checkpoints[0].version]
         return sorted(newest) if len(newest) > 1 else []
 
 
@@ -112,8 +112,8 @@ def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
 def newest_of_each(snapshot: Snapshot) -> list[Checkpoint]:
     """Return the newest readable checkpoint of each workflow; the checkpoint that was saved last comes first."""
     workflows = {version.workflow for version in _versions(snapshot.names(checkpoint.FOLDER))}
-    found = [one for workflow in workflows if (one := newest_of(snapshot, workflow)) is not None]
-    return sorted(found, key=lambda one: (one.saved_at, one.checkpoint_id), reverse=True)
+    newest = [saved for workflow in workflows if (saved := newest_of(snapshot, workflow)) is not None]
+    return sorted(newest, key=lambda saved: (saved.saved_at, saved.checkpoint_id), reverse=True)
 
 
 def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
@@ -125,8 +125,8 @@ def deleted_versions(memory: Memory, snapshot: Snapshot, workflow: str = "") -> 
     here = set(snapshot.names(folder))
     beside = sessions_ref.head(memory)
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), beside=beside)
-    found = _versions({path[len(memory.prefix) + 1 :] for path in tracked} - here)
-    return sorted(found, key=lambda version: (version.workflow, version), reverse=True)
+    versions = _versions({path[len(memory.prefix) + 1 :] for path in tracked} - here)
+    return sorted(versions, key=lambda version: (version.workflow, version), reverse=True)
 
 
 def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
@@ -135,21 +135,23 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
     If `reference` is "", the newest checkpoint of the workflow is returned. Raises MemctlError if no checkpoint
     matches, if several do, or if a file that may be the checkpoint can't be read.
     """
-    found = read(snapshot, "" if reference else workflow)
-    refuse_broken(snapshot, found, reference)
+    known = read(snapshot, "" if reference else workflow)
+    refuse_broken(snapshot, known, reference)
     wanted = reference.strip().lower()
-    matching = [one for one in found.checkpoints if wanted and one.checkpoint_id.startswith(wanted)]
-    exact = [one for one in matching if one.checkpoint_id == wanted] or matching or [*found.checkpoints[: not wanted]]
+    matching = [saved for saved in known.checkpoints if wanted and saved.checkpoint_id.startswith(wanted)]
+    exact = (
+        [saved for saved in matching if saved.checkpoint_id == wanted] or matching or [*known.checkpoints[: not wanted]]
+    )
     if len(exact) == 1:
         return exact[0]
     if exact:
-        names = ", ".join(one.checkpoint_id for one in exact[:5])
+        names = ", ".join(saved.checkpoint_id for saved in exact[:5])
         raise MemctlError(f"{reference!r} matches several checkpoints: {names}", "give the whole id")
     hint = "`memctl checkpoint list --all` lists them"
     if not reference:
-        others = ", ".join(sorted({one.workflow_id for one in read(snapshot).checkpoints}))
+        others = ", ".join(sorted({saved.workflow_id for saved in read(snapshot).checkpoints}))
         hint = (
-            f"name one of the workflows that have checkpoints with --workflow: {others}"
+            f"use --workflow to name a workflow that has checkpoints: {others}"
             if others
             else "`memctl checkpoint save` saves one"
         )
@@ -167,10 +169,10 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> C
     try:
         return resolve(snapshot, reference, workflow)
     except MemctlError as error:
-        found = on_any_branch(memory, snapshot, reference, workflow) if error.kind == "not-found" else None
-        if found is None:
+        saved = on_any_branch(memory, snapshot, reference, workflow) if error.kind == "not-found" else None
+        if saved is None:
             raise
-        return found
+        return saved
 
 
 def on_any_branch(memory: Memory, snapshot: Snapshot, reference: str, workflow: str = "") -> Checkpoint | None:
@@ -197,16 +199,16 @@ def workflow_to_resume(memory: Memory, snapshot: Snapshot) -> str:
     own = workflow_for(memory, snapshot)
     if newest_of(snapshot, own) is not None:
         return own
-    return next((one.workflow_id for one in newest_of_each(snapshot) if not one.is_finished), own)
+    return next((saved.workflow_id for saved in newest_of_each(snapshot) if not saved.is_finished), own)
 
 
-def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -> None:
+def refuse_broken(snapshot: Snapshot, checkpoints: Checkpoints, reference: str = "") -> None:
     """Raise MemctlError if a file that can't be read may be the checkpoint that `reference` names.
 
     `reference` is an id or the beginning of one; with "" any checkpoint file that can't be read raises the error.
-    `found` has the faults of these files.
+    `checkpoints` has the faults of these files.
     """
-    for fault in found.faults:
+    for fault in checkpoints.faults:
         version = checkpoint.version_at(fault.path)
         if not reference or (version and version.id.startswith(reference.strip().lower())):
             raise MemctlError(
@@ -220,16 +222,16 @@ def readable(snapshot: Snapshot, saved: Checkpoint) -> tuple[Checkpoint, int]:
     `snapshot.withheld` says what the reader may not see. The texts that the checkpoint's author wrote stay, since they
     are meant for whoever continues the task.
     """
-    files = snapshot.withheld.reasons_for({one.path for one in (*saved.files, *saved.environment.dirty)})
+    files = snapshot.withheld.reasons_for({file.path for file in (*saved.files, *saved.environment.dirty)})
     gone = {ids.id_in_path(path) for path in snapshot.withheld.records}
-    records = tuple(one for one in saved.records if one.id not in gone)
+    records = tuple(record for record in saved.records if record.id not in gone)
     number = len(files) + len(saved.records) - len(records)
     if not number:
         return saved, 0
-    dirty = tuple(one for one in saved.environment.dirty if one.path not in files)
+    dirty = tuple(file for file in saved.environment.dirty if file.path not in files)
     return msgspec.structs.replace(
         saved,
-        files=tuple(one for one in saved.files if one.path not in files),
+        files=tuple(file for file in saved.files if file.path not in files),
         environment=msgspec.structs.replace(saved.environment, dirty=dirty),
         records=records,
     ), number

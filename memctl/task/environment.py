@@ -105,7 +105,7 @@ def drift(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[Env
         ("missing_files", "missing since then"): [path for path in paths if not _is_there(memory, path)],
         ("dirty", "uncommitted since then"): [dirty[path] for path in dirty if is_whole and path not in before],
         ("still_dirty", "still uncommitted"): [dirty[path] for path in dirty if path in before],
-        ("clean", "uncommitted then, and not now"): [path for path in before if path not in dirty],
+        ("clean", "uncommitted then, but not now"): [path for path in before if path not in dirty],
     }
     yield from (EnvironmentDrift(kind, what, tuple(paths)) for (kind, what), paths in drifts.items() if paths)
     if now.under_way:

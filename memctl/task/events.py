@@ -66,7 +66,7 @@ _SECTIONS = 8  # that an event names
 
 
 def emit(memory: Memory, workflow: str, fields: dict[str, Any]) -> Stream:
-    """Add an event of a workflow, with the given fields, to this clone's event stream; return the stream.
+    """Add an event of a workflow, with the given fields, to this clone's event stream; return the whole stream.
 
     Raises MemctlError for wrong fields, which the error names, and for a text with a credential.
     """
@@ -130,11 +130,11 @@ def _checked(values: dict[str, Any]) -> WorkflowEvent:
 
 def since_checkpoint(events: Sequence[WorkflowEvent], workflow: str) -> list[WorkflowEvent]:
     """Return the events of a workflow that happened after its last checkpoint was saved, oldest first."""
-    found: list[WorkflowEvent] = []
+    since: list[WorkflowEvent] = []
     for event in events:
         if event.workflow_id == workflow:
-            found = [] if event.checkpoint_id else [*found, event]
-    return found
+            since = [] if event.checkpoint_id else [*since, event]
+    return since
 
 
 def lines(events: Sequence[WorkflowEvent]) -> tuple[str, ...]:

@@ -99,12 +99,12 @@ def parts(state: TaskState, **more: Sequence[str]) -> list[Part]:
 
     `more` has further lines that are not in the state, by the `field` of their part, such as `drift=["…"]`.
     """
-    found = (
+    known = (
         part._replace(lines=[*_lines(state, part), *map(Line, more.get(part.field, ()))])
         for part in PARTS
         if part.title
     )
-    return [part for part in found if part.lines]
+    return [part for part in known if part.lines]
 
 
 def _lines(state: TaskState, part: Part) -> Iterator[Line]:
@@ -114,13 +114,13 @@ def _lines(state: TaskState, part: Part) -> Iterator[Line]:
                 facts = {name: getattr(step, name) for name in ("evidence", "at", "by")} if step.at else {}
                 yield Line(step.text, {name: fact for name, fact in facts.items() if fact})
     elif part.item == "file":
-        yield from (Line(one.path, {"action": one.action} if one.action else {}) for one in state.files)
+        yield from (Line(file.path, {"action": file.action} if file.action else {}) for file in state.files)
     yield from map(Line, getattr(state, part.field, ()))
-    for one in state.records:
-        if one.id == ELSEWHERE:
-            if part.tag == one.weight:
-                yield Line(one.title)
+    for record in state.records:
+        if record.id == ELSEWHERE:
+            if part.tag == record.weight:
+                yield Line(record.title)
             continue
-        is_blocking = one.id == EVERYBODY or one.weight.startswith(BLOCKS)
-        if part.tag == "blockers" if is_blocking else part.ids and one.id.startswith(part.ids):
-            yield Line(one.title, {"id": one.id, "weight": one.weight} if one.weight else {"id": one.id})
+        is_blocking = record.id == EVERYBODY or record.weight.startswith(BLOCKS)
+        if part.tag == "blockers" if is_blocking else part.ids and record.id.startswith(part.ids):
+            yield Line(record.title, {"id": record.id, "weight": record.weight} if record.weight else {"id": record.id})

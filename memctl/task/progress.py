@@ -80,9 +80,9 @@ def put_steps(
     or punctuation at the end count as one step.
     """
     known, named = _by_key(before), _by_key(given)
-    kept = [one for name, one in known.items() if name not in named and (one.status == DONE or keeps(one))]
-    done = {name: one for name, one in known.items() if one.status == DONE}
-    return limit_steps([*kept, *(done.get(name, one) for name, one in named.items())])
+    others = [step for name, step in known.items() if name not in named and (step.status == DONE or keeps(step))]
+    done = {name: step for name, step in known.items() if step.status == DONE}
+    return limit_steps([*others, *(done.get(name, step) for name, step in named.items())])
 
 
 def refuse_conflicting(given: Iterable[Step]) -> None:
@@ -127,18 +127,17 @@ def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def reach(before: Sequence[Step], step: Step, *, goes_back: bool = False) -> tuple[Step, ...]:
-    """Return the steps `before` after one of them has got the status of `step`.
+    """Return the steps `before`, in which the step with the text of `step` has got the status of `step`.
 
-    It is the step with the text of `step`. If there is none, `step` is added at the end. Statuses have the order
-    planned, in progress, claimed, done. A step never goes back to an earlier status, unless `goes_back` is True and the
-    step is not done yet.
+    If no step in `before` has this text, `step` is added at the end. Statuses have the order planned, in progress,
+    claimed, done. A step never goes back to an earlier status, unless `goes_back` is True and the step is not done yet.
     """
-    found = _by_key(before)
-    old = found.get(key(step.text))
+    steps = _by_key(before)
+    old = steps.get(key(step.text))
     is_lower = old is not None and PROGRESS.index(step.status) <= PROGRESS.index(old.status)
     if old is None or not is_lower or (goes_back and old.status != DONE):
-        found[key(step.text)] = msgspec.structs.replace(step, text=old.text if old else step.text)
-    return limit_steps(found.values())
+        steps[key(step.text)] = msgspec.structs.replace(step, text=old.text if old else step.text)
+    return limit_steps(steps.values())
 
 
 def _by_key(steps: Iterable[Step]) -> dict[str, Step]:
@@ -151,8 +150,8 @@ def missing_steps(stored: TaskState, given: TaskState) -> list[Step]:
     These are the steps that `given` lacks, and the done steps of `stored` that are not done in `given`.
     """
     known = _by_key(given.steps)
-    found = ((step, known.get(key(step.text))) for step in stored.steps)
-    return [step for step, own in found if own is None or (step.status == DONE and own.status != DONE)]
+    pairs = ((step, known.get(key(step.text))) for step in stored.steps)
+    return [step for step, own in pairs if own is None or (step.status == DONE and own.status != DONE)]
 
 
 def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
@@ -198,12 +197,12 @@ def newest_files(new: Iterable[TouchedFile], old: Iterable[TouchedFile]) -> tupl
     A file that is in both lists gets one action that sums up both: a file that was modified and then read is
     "modified".
     """
-    known = {one.path: one for one in old}
-    found: dict[str, TouchedFile] = {}
-    for one in new:
-        before = known.get(one.path, TouchedFile(one.path))
-        found.setdefault(one.path, TouchedFile(one.path, after(before.action, one.action)))
-    return tuple({**found, **{path: one for path, one in known.items() if path not in found}}.values())[:MOST_FILES]
+    known = {file.path: file for file in old}
+    merged: dict[str, TouchedFile] = {}
+    for file in new:
+        before = known.get(file.path, TouchedFile(file.path))
+        merged.setdefault(file.path, TouchedFile(file.path, after(before.action, file.action)))
+    return tuple({**merged, **{path: file for path, file in known.items() if path not in merged}}.values())[:MOST_FILES]
 
 
 def after(before: str, action: str) -> str:

@@ -96,9 +96,9 @@ def _head(state: TaskState, *, is_trusted: bool) -> list[str]:
 
 def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of the text: those of the state, shortened, with the drift and what is missing among them."""
-    said = [cut_at_word(one_line(text), SAID_LENGTH) for text in state.said]
-    state = msgspec.structs.replace(state, said=tuple(said[-SAID:]), files=state.files[:FILES])
-    for part in parts(state, drift=drift, missing=missing, said_before=said[:-SAID]):
+    texts = [cut_at_word(one_line(text), SAID_LENGTH) for text in state.said]
+    state = msgspec.structs.replace(state, said=tuple(texts[-SAID:]), files=state.files[:FILES])
+    for part in parts(state, drift=drift, missing=missing, said_before=texts[:-SAID]):
         yield part._replace(lines=[_step_line(line) for line in part.lines]) if part.item == "step" else part
 
 
@@ -193,17 +193,17 @@ def missing_fields(state: TaskState) -> list[StateGap]:
     if state.next_actions and state.is_finished:
         return []
     begun = (*state.next_actions, *state.in_progress, *state.claimed, *state.said[-1:])
-    found = [] if is_meaningful(state.goal) else [StateGap("goal", _WHY["goal"], essential=True)]
+    gaps = [] if is_meaningful(state.goal) else [StateGap("goal", _WHY["goal"], essential=True)]
     if not any(map(is_meaningful, (*begun, *state.planned))):
         why = "what comes next (--next); nothing is planned or in progress either"
-        found.append(StateGap("next_actions", why, essential=True))
+        gaps.append(StateGap("next_actions", why, essential=True))
     elif not any(map(is_meaningful, begun)):
-        found.append(StateGap("in_progress", "where to begin (--doing, --next): there are only plans"))
+        gaps.append(StateGap("in_progress", "where to begin (--doing, --next): there are only plans"))
     # The files worked on are inputs, too.
-    inputs = (*state.inputs, *(one.path for one in state.files if one.action != DELETED))
+    inputs = (*state.inputs, *(file.path for file in state.files if file.action != DELETED))
     needed = {"inputs": inputs, "success_criteria": state.success_criteria, "constraints": state.constraints}
-    found += [StateGap(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_meaningful, texts))]
-    return [*found, *_hidden(state)]
+    gaps += [StateGap(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_meaningful, texts))]
+    return [*gaps, *_hidden(state)]
 
 
 def _hidden(state: TaskState) -> Iterator[StateGap]:
@@ -254,15 +254,15 @@ class Resumption(msgspec.Struct, frozen=True):
         With `allow_stale`, neither a newer checkpoint nor one with an equal version is an obstacle. With `strict` every
         missing field is an obstacle; otherwise only a field without which nobody can go on.
         """
-        found = []
+        reasons = []
         if self.newer is not None and not allow_stale:
-            found.append(f"stale: the checkpoint {self.newer.id} is newer")
+            reasons.append(f"stale: the checkpoint {self.newer.id} is newer")
         if self.twins and not allow_stale:
-            found.append(
+            reasons.append(
                 f"another clone saved {', '.join(self.twins)} at the same time, and neither checkpoint is newer"
             )
-        found += [f"{one.what} is missing: {one.why}" for one in self.missing if one.essential or strict]
-        return found
+        reasons += [f"{gap.what} is missing: {gap.why}" for gap in self.missing if gap.essential or strict]
+        return reasons
 
 
 def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Resumption:
@@ -283,7 +283,7 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
         missing=missing_fields(saved),
         drift=drift,
         newer=max(filter(saved.number.is_behind, known), default=None),
-        twins=[one for one in twins if one != saved.checkpoint_id],
+        twins=[twin for twin in twins if twin != saved.checkpoint_id],
         text=text(memory, saved, drift),
         withheld=withheld,
     )
@@ -296,5 +296,5 @@ def text(memory: Memory, saved: Checkpoint, drift: Iterable[EnvironmentDrift], l
     as "as discussed" by which the state refers to an earlier conversation. It does not list the fields that the state
     lacks, because commands print them separately.
     """
-    lines = [one.line for one in drift], [str(one) for one in _hidden(saved)]
+    lines = [change.line for change in drift], [str(change) for change in _hidden(saved)]
     return write(saved, *lines, is_trusted=memory.is_trusted, limit=limit)

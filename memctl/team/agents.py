@@ -67,7 +67,7 @@ def assign(state: State, agent: str, task: str, *, remove: bool = False) -> Step
             f"the agent {name} has no task {line!r}", f"its tasks are: {known}" if known else f"{name} has no tasks"
         )
     after = [other for other in tasks if other != line] if remove else list(dict.fromkeys([*tasks, line]))
-    title = f"{name}, no longer: {line}" if remove else f"{name}: {line}"
+    title = f"{name}: remove {line}" if remove else f"{name}: {line}"
     return Step(state.put("agent_task_assignments", name, after or None), "assign", title)
 
 

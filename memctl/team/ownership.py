@@ -25,8 +25,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     - `force`: take sections from other agents that own them.
     - `parents`: marker of a page of details -> marker of its section, as the owner of a section owns its details, too.
 
-    A type, expiry, reason or readers of None keep the value of an ownership that the agent has already. In a new
-    ownership the type is "exclusive" then, and there are no expiry, no reason and no limit of readers.
+    If the type, expiry, reason or readers are None, an ownership that the agent has already keeps its own. A new
+    ownership is then "exclusive", without an expiry, a reason or a limit of readers.
     """
 
     sections: tuple[str, ...]

@@ -26,9 +26,10 @@ ReadCheck = Callable[[tuple[str, ...]], str]
 def read_check(memory: Memory) -> ReadCheck | None:
     """Return a function that says why the agent named by MEMCTL_AGENT may not read a section.
 
-    `check_for` describes the function. The result is None if the agent may read all sections. It is also None if this
-    environment variable is not set: then a person reads, who can open the files anyway. Raises MemctlError if the
-    coordination state can't be read.
+    The function takes the markers of the sections around a page or record, and returns the reason, or "" if the agent
+    may read there (`check_for`). Instead of a function the result is None if the agent may read all sections. It is
+    also None if this environment variable is not set: then a person reads, who can open the files anyway. Raises
+    MemctlError if the coordination state can't be read.
     """
     state = _restricting(memory) if memory.environ.get("MEMCTL_AGENT") else None
     return None if state is None else check_for(state, memory.actor, memory.now)

@@ -138,9 +138,10 @@ def try_step(
 ) -> StateOutcome:
     """Run a plan on the state `seen`, and store the next state as a commit to which no ref points yet.
 
-    Returns the outcome, with `lost` and `theirs` as its fields of these names. `prepare` is called with the outcome and
-    may refuse by raising an error. If the plan changes nothing, and in a dry run, no commit is made. Raises MemctlError
-    if the plan or `prepare` refuses.
+    Returns the outcome. `prepare` is called with the outcome and may refuse by raising an error. `lost` and `theirs`
+    become fields of the outcome: lines about entries of this clone that a remote's entries replaced, and the id of the
+    remote's commit. If the plan changes nothing, and in a dry run, no commit is made. Raises MemctlError if the plan or
+    `prepare` refuses.
     """
     outcome = StateOutcome(next_step(memory, seen, plan, terms), seen.state, lost=lost, theirs=theirs)
     if outcome.is_changed and not terms.dry_run:
@@ -215,10 +216,10 @@ def content(state: State) -> State:
 
 
 def _stale(memory: Memory, seen: ReadState, expected: int) -> MemctlError:
-    said = refs.message(memory.repository, seen.commit) if seen.commit else ""
-    trailers = message.parse(said)
-    subject = said.partition("\n")[0].partition(": ")[2]
-    last = f"; the last change was `{subject}` by {trailers.actor} at {seen.state.last_sync_timestamp}" if said else ""
+    text = refs.message(memory.repository, seen.commit) if seen.commit else ""
+    trailers = message.parse(text)
+    subject = text.partition("\n")[0].partition(": ")[2]
+    last = f"; the last change was `{subject}` by {trailers.actor} at {seen.state.last_sync_timestamp}" if text else ""
     return MemctlError(
         f"the coordination state has version {seen.state.sync_version}, not the expected version {expected}{last}",
         "read the present state with `memctl coordination show`, then run the command with its version",

@@ -244,12 +244,12 @@ def _each(
     merged: dict[str, V] = {}
     for key in {**base, **ours, **theirs}:
         before, our, other = base.get(key), ours.get(key), theirs.get(key)
-        kept = our if other == before else other
-        if kept != our and our != before:
+        value = our if other == before else other
+        if value != our and our != before:
             given_up = _show(our) if our is not None else "the removal in this clone"
             lost.append(f"{what} {key}: {given_up} was replaced by {_show(other)}")
-        if kept is not None:
-            merged[key] = kept
+        if value is not None:
+            merged[key] = value
     return merged
 
 

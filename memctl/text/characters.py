@@ -45,6 +45,7 @@ def redacted_line(text: str) -> str:
 def weight(text: str) -> int:
     """Return the weight of a text: a number that its number of tokens never exceeds, and that is quick to compute.
 
-    An ASCII character weighs 1. Any other character weighs twice its number of bytes in UTF-8 less 1, that is 3 to 7.
+    An ASCII character weighs 1. Any other character weighs 1 less than twice the number of its bytes in UTF-8, that is
+    3 to 7.
     """
     return len(text) if text.isascii() else 2 * len(text.encode()) - len(text)

@@ -1,4 +1,7 @@
-"""Fit a text into limited room: cut it, or find how much of it fits. It also has the limit of what a hook may print."""
+"""Fit a text into limited room: cut it, or find how much of it fits.
+
+The module also has the largest number of characters that a hook may print.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Match paths with patterns as in `.gitignore`, in time linear in the pattern and the path.
 
 Each pattern becomes a regular expression that never backtracks: a `*` takes the shortest text after which the rest of
-the pattern up to the next `*` matches, and no other length is tried later. A lookahead with a back reference does that,
-as in `fnmatch`.
+the pattern up to the next `*` matches, and no other length is tried later. The expression does that by a lookahead with
+a back reference, as those of Python's `fnmatch` do.
 
 Patterns have the meaning that gitignore(5) and Git's wildmatch.c define, with one exception for the globs of pages: a
 file below an excluded folder can be included again (`!src/made.py`).
@@ -65,9 +65,11 @@ class Globs:
             missing.append(folder)
             folder = folder.rpartition("/")[0]
         above = self._folders[folder]
-        for one in reversed(missing):
-            own = self._last(one, one.rpartition("/")[2], is_folder=True)
-            above = self._folders[one] = (*own, *(place for place in above if place > own[0])) if own else above
+        for missing_folder in reversed(missing):
+            own = self._last(missing_folder, missing_folder.rpartition("/")[2], is_folder=True)
+            above = self._folders[missing_folder] = (
+                (*own, *(place for place in above if place > own[0])) if own else above
+            )
         return above
 
     def _last(self, path: str, name: str, is_folder: bool = False) -> tuple[int, ...]:

@@ -44,8 +44,8 @@ class Heading(NamedTuple):
 class HeadedPart(NamedTuple):
     """A part of a Markdown text, from one heading to the next.
 
-    `heading` is its heading ("" for the part before the first heading), `text` is the whole part with the heading, and
-    `body` is the text below the heading.
+    `heading` is the text of its heading without marks such as `##` ("" for the part before the first heading), `text`
+    is the whole part with the heading, and `body` is the text below the heading.
     """
 
     heading: str
@@ -54,7 +54,7 @@ class HeadedPart(NamedTuple):
 
     @property
     def heading_text(self) -> str:
-        """The heading as it is written in the text, with its line ends; "" for the part before the first heading."""
+        """The heading as the text has it, with its marks and line ends; "" for the part before the first heading."""
         return self.text[: len(self.text) - len(self.body)]
 
     @property

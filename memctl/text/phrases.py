@@ -25,10 +25,10 @@ def some(names: Sequence[str], most: int, mark: str = ", ", last: str = " and ")
 
 
 def failure(step: str, message: str) -> str:
-    """Return the message that a command failed: "`make test` failed: 2 errors"."""
+    """Return the message that the command `step` failed: "`make test` failed: 2 errors"."""
     return f"`{step}` failed: {message}"
 
 
 def is_failure(text: str) -> bool:
-    """Return whether a text says first that a command failed, as in "`make test` failed: 2 errors"."""
+    """Return whether a text begins with the message that a command failed, such as "`make test` failed: 2 errors"."""
     return text.startswith("`") and text[1:].partition("`")[2].startswith(" failed: ")

@@ -47,8 +47,8 @@ def normalise(text: str) -> str:
 def similarity(one: str, other: str) -> float:
     """Return how similar two texts are, from 0 to 1: short texts are compared by characters, long ones by words.
 
-    If the result is at most 0.85 (the texts are no duplicates), the true value may be smaller, since it is estimated
-    then.
+    A result of at most 0.85 says that the texts are no duplicates. Such a result is only estimated, and the true value
+    may be smaller.
     """
     from difflib import SequenceMatcher  # 2 ms, which hooks that compare words need not take
 

@@ -1,7 +1,8 @@
 """Split a text and its identifiers into words, as search and the ranking of files compare them.
 
-This is `unicode61` in Python, a tokenizer of SQLite's text search FTS5. A word is a run of letters and digits, in lower
-case and without diacritics. So `snake_case`, `kebab-case`, `dotted.names` and `paths/of/files` are split.
+The module does in Python what `unicode61` does, a tokenizer of SQLite's text search FTS5. A word is a run of letters
+and digits, in lower case and without diacritics. So `snake_case`, `kebab-case`, `dotted.names` and `paths/of/files` are
+split.
 
 Three kinds of words that unicode61 leaves whole are split, too: `camelCase`, letters followed by digits, and runs of
 Chinese, Japanese or Korean characters. These scripts have no spaces, so a run is split into pairs of characters, the

@@ -82,9 +82,9 @@ class GrowthReader:
         if parts.images:
             fault = "the request has images, whose tokens are only estimated"
         elif parts.uncounted:
-            fault = f"has {', '.join(parts.uncounted)}, which is not text"
+            fault = f"the request has {', '.join(parts.uncounted)}, which is not text"
         elif line.model != self._model:
-            fault = "the model was changed"
+            fault = "the session changed to another model"
         grown = line.context - self._context
         overhead = parts.overhead + 2 * PER_MESSAGE
         return Growth(line.model, parts.parts, parts.tool_calls, overhead, grown, fault)
@@ -173,7 +173,7 @@ def _take(report: TokenReport, observed: Observations) -> None:
     if estimate < SHORTEST:
         raise _Unfit(f"the text has fewer than {SHORTEST} tokens")
     if reported <= 0:
-        raise _Unfit("the reported tokens are no more than a request has beside its text")
+        raise _Unfit("the reported number of tokens leaves none for the text: each request has some besides its text")
     name = name_of(report.model)
     texts = [part.text for part in report.parts]
     key = texts[0] if report.is_one_text else msgspec.json.encode([texts, report.reported]).decode()
@@ -197,7 +197,7 @@ def _report(line: dict[str, Any], read_file: ReadFile) -> TokenReport:
     if conversation is None:
         raise _Unfit("the line has no text, file or messages")
     if conversation.uncounted:
-        raise _Unfit(f"has {', '.join(conversation.uncounted)}, which is not text")
+        raise _Unfit(f"the request has {', '.join(conversation.uncounted)}, which is not text")
     return TokenReport(model, conversation.parts, conversation.overhead, reported)
 
 

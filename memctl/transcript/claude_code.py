@@ -143,7 +143,7 @@ class SessionReader:
     def session(self, broken: int) -> Session:
         """Return the session that consists of the lines taken so far.
 
-        `broken` is the number of lines that could not be read, for the session's field of this name.
+        `broken` is the number of lines that could not be read; it becomes the field `broken` of the session.
         """
         return Session(
             "Claude Code",
@@ -292,8 +292,8 @@ class TranscriptPart(msgspec.Struct, frozen=True):
 
     - `offsets`: path of a transcript -> offset in bytes up to which it has been read.
     - `boundaries`: the lines that mark compactions, as JSON objects.
-    - `left`: uuid of a compaction's line -> number of tokens that remained in the context after the compaction. Only
-      compactions are in it whose line does not say the number; it is taken from the main agent's next request.
+    - `left`: uuid of a compaction's line -> number of tokens that remained in the context after the compaction. It has
+      only the compactions whose line does not say this number, which is then taken from the main agent's next request.
     - `waiting`: the uuid of a compaction's line whose number is not known yet, because the next request is in a later
       part; "" for none.
     """

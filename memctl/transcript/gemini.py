@@ -97,8 +97,8 @@ def _events(message: dict[str, Any]) -> Iterator[Event]:
         if kind == _SUMMARY:
             yield Event(COMPACTION, **origin)
             yield Event(DIGEST, text, **origin)
-        elif kind == "user" and (said := _OF_HOST.sub("", text).strip()):
-            yield Event(PROMPT, said, **origin)
+        elif kind == "user" and (prompt := _OF_HOST.sub("", text).strip()):
+            yield Event(PROMPT, prompt, **origin)
         elif kind == "gemini" and text.strip():
             yield Event(ANSWER, text, **origin)
     for call in _dicts(message.get("toolCalls")):
@@ -106,8 +106,8 @@ def _events(message: dict[str, Any]) -> Iterator[Event]:
 
 
 def _call(call: dict[str, Any], origin: dict[str, Any]) -> Iterator[Event]:
-    given, identifier = call.get("args"), text_in(call, "id")
-    arguments = given if isinstance(given, dict) else {}
+    value, identifier = call.get("args"), text_in(call, "id")
+    arguments = value if isinstance(value, dict) else {}
     yield Event(CALL, tool=text_in(call, "name"), arguments=arguments, call=identifier, **origin)
     parts = [part.get("functionResponse") for part in _dicts(call.get("result"))]
     responses = [part.get("response") for part in parts if isinstance(part, dict)]

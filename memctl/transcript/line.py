@@ -181,7 +181,7 @@ def open_plain(path: str) -> int | None:
 
 
 def lines_after(path: str, offset: int) -> Iterator[tuple[int, bytes]]:
-    """Yield each complete line of a file that begins at or after an offset, as the offset of its end and the line.
+    """Yield the complete lines of a file that begin at or after an offset, each with the offset of its end before it.
 
     Offsets are in bytes. A line that is too long is yielded as b"". If the file is shorter than the offset, it has been
     replaced by another file, and is read from its beginning.
@@ -194,7 +194,7 @@ def lines_after(path: str, offset: int) -> Iterator[tuple[int, bytes]]:
 
 
 def whole_lines(stream: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
-    """Yield each complete line of a stream that begins at or after an offset, as the offset of its end and the line.
+    """Yield the complete lines of a stream that begin at or after an offset, each with the offset of its end before it.
 
     Offsets are in bytes. A line that is too long is yielded as b"". If the last line has no line end, it is still being
     written, and is left out.

@@ -231,7 +231,7 @@ def check_json(value: object, where: str = "") -> None:
     """
     if not isinstance(value, _JSON):
         what = f"{where}: " if where else ""
-        hint = "give dicts, lists and texts; objects of a client's library have model_dump()"
+        hint = "give dicts, lists and texts; model_dump() makes them of the objects of a client's library"
         raise MemctlError(f"{what}{type(value).__name__} is not JSON", hint, USAGE)
 
 

@@ -87,14 +87,14 @@ def read(text: str) -> Session:
         return Session("text", tuple(_events(text, 0)) if text.strip() else ())
     events: list[Event] = []
     answers = 0
-    for kind, said in turns:
-        if not said.strip():
+    for kind, turn_text in turns:
+        if not turn_text.strip():
             continue
         if kind == PROMPT:
-            events.append(Event(PROMPT, said))
+            events.append(Event(PROMPT, turn_text))
         else:
             answers += 1
-            events += _events(said, len(events))
+            events += _events(turn_text, len(events))
     return Session("text", tuple(events), answers=answers)
 
 
@@ -112,8 +112,8 @@ def _turns(text: str) -> Iterator[tuple[str, str]]:
         yield ANSWER, spoken[until:]
     if marks or not _ANSWERED.search(text):
         return
-    asked = list(_ASKED.finditer(text))
-    for mark, end in _to_the_next(asked, text):
+    prompts = list(_ASKED.finditer(text))
+    for mark, end in _to_the_next(prompts, text):
         yield PROMPT, mark["said"]
         yield ANSWER, text[mark.end() : end].strip("\n")
 

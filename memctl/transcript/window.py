@@ -174,7 +174,8 @@ class WindowReader:
 
     def _add(self, line: Line) -> None:
         content = line.message.get("content")
-        for block in [{"type": "text", "text": content}] if isinstance(content, str) else _list(content):
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        for block in blocks if isinstance(blocks, list) else ():
             kind = block.get("type") if isinstance(block, dict) else None
             if not isinstance(block, dict) or (kind == "text" and not str(block.get("text") or "").strip()):
                 continue
@@ -219,18 +220,18 @@ class WindowReader:
         used = calls = 0
         waiting = dict(self._results)  # a repeated call gets its result once
         for group in self._groups:
-            kept, results = [], []
+            answer, results = [], []
             for block, number in group.blocks:
                 calls += (is_call := block.get("type") == "tool_use")
                 result = waiting.pop(text_in(block, "id"), None) if is_call else None
                 if result is not None:
                     results.append(result)
                 if result is not None or not is_call:
-                    kept.append((block, number))
-            if all(block.get("type") in _THINKING for block, _ in kept):
+                    answer.append((block, number))
+            if all(block.get("type") in _THINKING for block, _ in answer):
                 continue
             used += len(results)
-            for role, blocks in ((group.role, kept), ("user", results)):
+            for role, blocks in ((group.role, answer), ("user", results)):
                 if blocks and (not messages or messages[-1]["role"] != role):
                     messages.append({"role": role, "content": []})
                     lines.append([])
@@ -238,7 +239,3 @@ class WindowReader:
                     messages[-1]["content"].append(block)
                     lines[-1].append(number)
         return messages, lines, calls + len(self._results) - 2 * used
-
-
-def _list(content: Any) -> list[Any]:
-    return content if isinstance(content, list) else []

@@ -231,9 +231,9 @@ class Summary(msgspec.Struct):
     """The sums of an audit log, which has a line for each decision of a window's manager.
 
     - `decisions` is the number of decisions in the log, and `turns` the number of turns in which they were made.
-    - `events` counts decisions by their subject and by what was decided on it; a key is such as `step: eviction`.
+    - `events` counts decisions by their subject and by what was decided on it; a key looks like `step: eviction`.
     - `steps` says for each step of the cascade, by its name, how often it ran and how many tokens it freed.
-    - `worth` says how often evicted content was asked for again, for each policy and kind of block; a key is such as
+    - `worth` says how often evicted content was asked for again, for each policy and kind of block; a key looks like
       `hybrid tool_result Read`.
     - `reasons` says for each reason, such as `orange zone`, how often the manager freed tokens for this reason.
     - `model` counts the requests to a model (`asked`) and the model's texts that were used (`used`) or not (`refused`).

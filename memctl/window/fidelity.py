@@ -137,8 +137,8 @@ class Fidelity(msgspec.Struct, frozen=True):
 class Contents(msgspec.Struct, frozen=True):
     """What a model reads of a file: the last context window in the file, as a session and as text.
 
-    `session` has the events of this window, and `text` is all of its text. `entries` lists what a compression of the
-    text must still contain. `since` is the line number of the transcript's last compaction, after which the window
+    `session` has the events of this window, and `text` is all of its text. `entries` lists what the text must still
+    contain after a compression. `since` is the line number of the transcript's last compaction, after which the window
     begins; 0 if the file has no compaction.
     """
 
@@ -371,12 +371,13 @@ def generate_questions(session: Session) -> list[Question]:
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
-    found = essentials.of_happened(events.of_events(own), answers)
-    latest = (one for kind in essentials.KINDS for one in [one for one in found if one.kind == kind][-MOST:])
-    made = [_question_about(one) for one in latest]
+    things = essentials.of_happened(events.of_events(own), answers)
+    latest = (thing for kind in essentials.KINDS for thing in [thing for thing in things if thing.kind == kind][-MOST:])
+    made = [_question_about(thing) for thing in latest]
     context = _Searched("\n".join(event.text for event in own))
-    asked = [one for one in made if _can_tell(one) and _by_facts(one, context, context).kept]
-    return list({(one.said or one.ask).rstrip("."): one for one in reversed(asked)}.values())[::-1]
+    questions = [question for question in made if _can_tell(question) and _by_facts(question, context, context).kept]
+    unique = {(question.said or question.ask).rstrip("."): question for question in reversed(questions)}
+    return list(unique.values())[::-1]
 
 
 def _question_about(thing: Essential) -> Question:

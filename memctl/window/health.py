@@ -175,7 +175,7 @@ class HealthMetric(msgspec.Struct, frozen=True):
             healthy = f"at most {self.most:g}" if self.least is None else f"at least {self.least:g}"
         else:
             healthy = f"{self.least:g} to {self.most:g}"
-        limit, message = self.least if is_low else self.most, f"{self.name} {value:.2f}, healthy is {healthy}"
+        limit, message = self.least if is_low else self.most, f"{self.name} is {value:.2f}; {healthy} is healthy"
         return Alert(AlertLevel.INFO, self.name, message, value, limit or 0, self.kind, self.ahead or self.action)
 
 
@@ -184,28 +184,32 @@ METRICS = {
     metric.name: metric
     for metric in (
         HealthMetric(
-            "utilization", "share of the tokens that fit", None, 0.60, "capacity", "compact at once, save a checkpoint",
-            "plan what may go, and where a checkpoint is due", "utilization_critical",
-            "utilization {value:.1%}, above {limit:.0%} for 3 turns: the window overflows next",
+            "utilization", "share of the tokens that fit", None, 0.60, "capacity",
+            "compact at once, and save a checkpoint",
+            "plan what to remove, and when to save a checkpoint", "utilization_critical",
+            "utilization {value:.1%}, above {limit:.0%} for 3 turns: the window is about to overflow",
             AlertLevel.CRITICAL, turns=LASTING,
         ),
         HealthMetric(
-            "eviction_rate", "blocks evicted a turn", None, 2, "degradation", "review the policy: a larger window?",
+            "eviction_rate", "blocks evicted a turn", None, 2, "degradation",
+            "review the eviction policy, or use a larger window",
             limit="eviction_rate_warning", says="{value:g} blocks evicted a turn, above {limit:g} for 3 turns",
             turns=LASTING,
         ),
         HealthMetric(
             "compression_ratio", "original / compressed tokens", 3, 15, "degradation", "redesign the prompt",
             limit="compression_ratio_min", is_above=False, turns=LASTING, of_measured=True,
-            says="the last 3 compressions came to less than {limit:g}x, this one to {value:.1f}x",
+            says="the last 3 compressions each had a ratio below {limit:g}, the last one {value:.1f}",
         ),
         HealthMetric(
-            "burn_rate", "tokens a turn, the mean of 20", None, None, "anomaly", "look for a runaway loop",
+            "burn_rate", "tokens a turn, the mean of the last 20 turns", None, None, "anomaly",
+            "look for a runaway loop",
         ),
         HealthMetric(
-            "fidelity_score", "what a compression kept", 0.85, None, "degradation", "add preservation rules",
+            "fidelity_score", "share of what had to survive a compression", 0.85, None, "degradation",
+            "add preservation rules",
             limit="fidelity_warning", is_above=False,
-            says="a compression kept {value:.0%} of what was asked, below {limit:.0%}",
+            says="a compression kept {value:.0%} of what had to survive, below {limit:.0%}",
         ),
         HealthMetric(
             "tool_result_bloat", "tokens of tool results", None, 0.15, "degradation", "limit what tools return",
@@ -251,9 +255,9 @@ class Trend(msgspec.Struct, frozen=True):
 def trend(points: Sequence[tuple[float, float]]) -> Trend:
     """Return how a metric developed, from points that are pairs of a turn and the metric's value.
 
-    A straight line is fitted to the points by least squares; it uses all of them, so that one odd value at an end is no
-    trend. The direction is rising or falling if the line's slope differs from 0 by more than two standard errors, and
-    stable otherwise. With fewer than five points it is "insufficient_data".
+    A straight line is fitted to the points by least squares. It follows from all points, so one odd value at an end
+    makes no trend. The direction is rising or falling if the line's slope differs from 0 by more than two standard
+    errors, and stable otherwise. With fewer than five points it is "insufficient_data".
     """
     count = len(points)
     mean_y = sum(y for _, y in points) / count if count else None

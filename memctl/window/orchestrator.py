@@ -178,7 +178,7 @@ class ContextWindowManager:
         saved = self._succession.save_once(conversation.blocks, is_above=is_above or made is not None)
         if saved is not None:
             why = (
-                "the threshold for a safety save is reached"
+                "the window is so full that the state is saved"
                 if is_above
                 else "tokens are about to be removed from the window"
             )

@@ -157,8 +157,8 @@ def range_hint(tool: str, arguments: Mapping[str, Any] | None, output: str, toke
     most = max(int(lines * min(room / max(tokens, 1), 1) * 0.8), 1)
     part = _range(tool, arguments or {}, min(most, lines))
     if tokens <= room:
-        return f"call it again for the whole, all {lines:,} lines, or for a range: {part}"
-    return f"its {tokens:,} tokens are more than the window holds; call it for a range: {part}"
+        return f"repeat the call for the whole result of {lines:,} lines, or get a part of it: {part}"
+    return f"the whole result has {tokens:,} tokens, more than the window can hold; get a part of it: {part}"
 
 
 def _range(tool: str, arguments: Mapping[str, Any], lines: int) -> str:

@@ -67,7 +67,7 @@ def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -
 def keep_rules(config: WindowConfig) -> Keep | None:
     """Return the rules on which blocks must stay in the window, from the settings; None if there are none.
 
-    The settings are `protected_types`, `exclude_tools` and `keep_last`. The system prompt stays without a rule.
+    The settings are `protected_types`, `exclude_tools` and `keep_last`. The system prompt needs no rule to stay.
     """
     section = config.eviction
     types = frozenset(section.protected_types) - {ContentType.SYSTEM_PROMPT}
@@ -226,8 +226,8 @@ def _unused(
     files = [name for name in ("state_file", "progress_file") if getattr(config.cross_window, name)]
     rules: tuple[tuple[bool, str], ...] = (
         (has_step and shrinks.cascade != default.compression.cascade and dispatcher is None,
-         "compression.cascade: sub_agent: no dispatcher is given"),
-        (not has_step and dispatcher is not None, "dispatcher: compression.cascade has no sub_agent"),
+         "compression.cascade: its step sub_agent needs a dispatcher, and none is given"),
+        (not has_step and dispatcher is not None, "dispatcher: compression.cascade has no sub_agent step that uses it"),
         (bool(shrinks.system_prompt or shrinks.preserve) and provider is None,
          "compression.system_prompt and preserve: no provider is given"),
         (goes.weights != default.eviction.weights and policy != "hybrid",
@@ -235,16 +235,16 @@ def _unused(
         (goes.type_ttl != default.eviction.type_ttl and policy not in ("hybrid", "type_based"),
          f"eviction.type_ttl: the policy {policy} does not use it"),
         (save_at != usual_save_at and arguments.get("state_manager") is None,
-         "cross_window.auto_save_threshold: nothing keeps a state"),
+         "cross_window.auto_save_threshold: there is no place to store a state"),
         (bool(files) and has_memory,
-         f"cross_window.{' and '.join(files)}: the memory's checkpoints keep the state"),
+         f"cross_window.{' and '.join(files)}: the state is stored in the memory's checkpoints"),
         ("compression_engine" in more and (provider is not None or dispatcher is not None),
-         "provider and dispatcher: compression_engine is given"),
+         "provider and dispatcher: the given compression_engine has its own"),
     )  # fmt: skip
     yield from (line for holds, line in rules if holds)
     for name, section in _SECTIONS.items():
         if name in more and getattr(config, section) != getattr(default, section):
-            yield f"{section}: {name} is given"
+            yield f"{section}: the given {name} has its own settings"
     watched, alerts = config.health_monitoring.metrics, config.health_monitoring.alerts
     for name, metric in METRICS.items():
         is_own = metric.limit and getattr(alerts, metric.limit) != getattr(AlertThresholds(), metric.limit)

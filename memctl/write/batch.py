@@ -121,8 +121,8 @@ def restore_files(memory: Memory, batch: Batch) -> None:
     if done := [*(write.path for write in writes), *deletes]:
         names = some([memory.tracked(path) for path in done], _SHOWN)
         memory.remarks.append(
-            f"Git had reverted changes that memctl recorded in {names}: memctl has restored them; to revert one, "
-            "`memctl undo`"
+            f"Git had reverted changes that memctl recorded in {names}: memctl has restored them; `memctl undo` "
+            "reverts a change"
         )
     if stuck:
         memory.remarks.append(

@@ -1,4 +1,4 @@
-"""The log of a move of the worktree to another commit: written before the move, so that a later write can finish it.
+"""The log of a move of the worktree to another commit: written before the move, so that a later write can finish that.
 
 The new commit is in Git before the move begins. Without the log, after a checkout that was killed half-way, memctl
 would take the files that were already written for edits by the user.
@@ -47,17 +47,17 @@ def begin(memory: Memory, move: Move) -> None:
 
 
 def drop(memory: Memory) -> None:
-    """Delete the log of a move of the worktree, which is finished or was given up before it changed anything."""
+    """Delete the log of a move to another commit, once the move is finished, or given up before it changed anything."""
     _file(memory).unlink(missing_ok=True)
 
 
 def read(memory: Memory) -> Move | None:
-    """Return the logged move of the worktree that is not finished yet; None if there is none."""
+    """Return the logged move of the worktree to another commit, which is not finished yet; None if there is none."""
     return journal.get(_file(memory), Move)
 
 
 def finish(memory: Memory) -> None:
-    """Finish an interrupted move of the worktree, if there is one, and report it in `memory.remarks`.
+    """Finish an interrupted move of the worktree to another commit, if there is one, and report it in `memory.remarks`.
 
     The caller holds the lock for writes. Raises MemctlError if files with changes of the user's are in the way.
     """
@@ -85,7 +85,7 @@ def finish(memory: Memory) -> None:
 
 
 def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
-    """Raise MemctlError if files in conflict or with uncommitted changes block a move of the worktree.
+    """Raise MemctlError if files in conflict or with uncommitted changes block a move to another commit.
 
     `what` is the beginning of the error's message.
     """

@@ -262,7 +262,10 @@ def _way_on(memory: Memory, change: Change) -> str:
     is_in_the_way = bool(change.deletes) or any(write.old is not None for write in change.writes)
     if not (is_in_the_way and memory.repository.is_moving()):
         return ""
-    return f"if Git refuses to go on before, `git stash push {memory.prefix}`, and `git stash pop` afterwards"
+    return (
+        f"if Git refuses to continue because of this change, run `git stash push {memory.prefix}` before, and `git "
+        "stash pop` after"
+    )
 
 
 def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:
@@ -356,11 +359,11 @@ def _commit_on_branch(
 
 
 def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
-    """Adapt the worktree and its batch to what Git did meanwhile, before a write.
+    """Before a write, adapt the worktree and its batch to what the user has done with Git since the last write.
 
-    Files that Git set back to HEAD get the batch's contents again. The batch is squashed if HEAD has moved since it
-    began, or if the settings now ask for a commit of the branch for each change. `allowed` is as in `squash`. Returns
-    the outcome of the squash, None without a squash.
+    Files that Git set back to HEAD get the batch's contents again. The batch is squashed if HEAD has moved since the
+    batch began, or if the settings now ask for a commit of the branch for each change. `allowed` are keyword arguments
+    for `squash`. Returns the outcome of the squash, None if there was none.
 
     The caller has finished interrupted writes.
     """

@@ -90,7 +90,7 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
         record, write = record_and_file(memory, values, draft)
     except InvalidRecord as error:  # a character that no file of the memory may have
         raise MemctlError(
-            f"{values['title']}: {error.faults[0].message}", "remove that from the record's text"
+            f"{values['title']}: {error.faults[0].message}", "remove this character from the record's text"
         ) from None
     others: tuple[Write, ...] = ()
     if snapshot is not None:

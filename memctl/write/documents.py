@@ -24,7 +24,7 @@ from memctl.record import errors, pages
 from memctl.record.change import Change
 from memctl.record.config import DEFAULT_BRANCH, Config
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER, KINDS, Kind
+from memctl.record.kinds import BY_FOLDER, KINDS
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, files, load, pending_state
@@ -155,12 +155,8 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
 def attributes() -> str:
     """Return the text of a memory's `.gitattributes`, which marks rendered files and says how to merge files."""
     first, documents, *others = (files.templates() / "gitattributes").read_text(encoding="utf-8").splitlines()
-    records = [f"{_merged_files(kind)} merge=memctl-record" for kind in KINDS.values()]
+    records = [f"{kind.folder}/{kind.merged_files} merge=memctl-record" for kind in KINDS.values()]
     return "\n".join([first, documents, *records, *others, ""])
-
-
-def _merged_files(kind: Kind) -> str:
-    return f"{kind.folder}/{kind.merged_files}"
 
 
 def unused_templates(memory: Memory, snapshot: Snapshot) -> str:

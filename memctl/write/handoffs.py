@@ -109,9 +109,8 @@ def answer(
 class Settlement(msgspec.Struct, frozen=True):
     """What changed when the owners of sections were corrected by the answers to handoffs.
 
-    `lines` has one line for each change of ownership, or of an agent's present work.
-
-    `lost` describes entries of this clone's coordination state that were replaced by the remote's.
+    `lines` has one line for each change of ownership, or of an agent's present work. `lost` describes entries of this
+    clone's coordination state that were replaced by the remote's.
     """
 
     lines: list[str]

@@ -95,7 +95,8 @@ class InstallStep(msgspec.Struct, frozen=True):
     """One part of an installation, such as a hook: how it is afterwards, and the changes that lead to that.
 
     - `part` names it, and `state` says how it is: `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by
-      hand`; `note` says more. `fault` says that the part can't become as the user wanted.
+      hand`; `note` explains the state. `fault` says that this part could not be installed or removed as
+      the user wanted.
     - `files` are changes of a hook's files.
     - The next four are changes of Git's config. `settings` are values to set (None: to delete), and `section` is a
       section to delete. Of settings with several values, `added` are values to add and `taken` are values to delete.
@@ -168,7 +169,7 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
     for name in hooks.HOOKS if elsewhere else ():
         file = hooks.editable_folder(configured) / name
         if hooks.calls_memctl(file):
-            note = f"{_display_path(repository, file)} calls memctl: remove these lines by hand"
+            note = f"{_display_path(repository, file)} calls memctl: remove the lines that do so by hand"
             steps.append(InstallStep(f"hook {name}", "left", note, fault=True))
     return [*steps, *_unset_drivers(repository)]
 

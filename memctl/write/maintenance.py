@@ -265,7 +265,7 @@ class DueChanges(msgspec.Struct, frozen=True):
 
 
 def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = None) -> DueChanges:
-    """Return which records of a memory are due to be archived, deleted or dated, and which of them are spared.
+    """Return which records are due to be archived, deleted or dated (see RetentionVerdict), and which are spared.
 
     `untouchable` are paths of files that must not change, each with the reason. A record that is due to be deleted is
     only archived while a page refers to it, or a record that stays open or is kept for ever. If the result is carried

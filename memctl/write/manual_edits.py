@@ -69,8 +69,8 @@ def objection(
                 if not allow_accepted and before is not None and rewords(before, text, path):
                     why = f"the decision in {memory.tracked(path)} is accepted: its text can't be changed any more"
                     hint = (
-                        f"`git restore {memory.tracked(path)}` and supersede the decision, or correct a typing error "
-                        "with --allow-accepted"
+                        f"run `git restore {memory.tracked(path)}` and supersede the decision, or correct a typing "
+                        "error with --allow-accepted"
                     )
             else:
                 _refuse_broken(text, path, before)

@@ -26,14 +26,18 @@ class MovedReferences:
     def of_record(self, record: Record) -> list[str]:
         """Return a record's code references with the new paths and lines; [] if none of them has moved.
 
-        The lines are those that the record means in the present file. A reference whose lines are gone stays.
+        The line numbers are those that the lines have in the present file. A reference whose lines were deleted is
+        returned unchanged.
         """
         renamed = self._renamed(map(pages.code_path, record.code_refs))
         references = [self._moved(record, reference, renamed) for reference in record.code_refs]
         return list(dict.fromkeys(references)) if references != record.code_refs else []
 
     def in_page(self, page: Page) -> Write | None:
-        """Return the Write that corrects a page's references, without a new review; None if none has moved."""
+        """Return the Write that corrects a page's references, None if none has moved.
+
+        The page does not count as reviewed by that.
+        """
         broken = [ref for ref in freshness.references(self._snapshot, page) if ref.state == freshness.MISSING]
         renamed = self._renamed(pages.code_path(ref.reference.removeprefix("§4.")) for ref in broken)
         old = self._snapshot.read(page.path)

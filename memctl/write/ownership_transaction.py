@@ -33,12 +33,12 @@ Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """The note of a step that has begun: it moves the ownership of sections, then writes the record that says so.
+    """The note of an operation that has begun: it moves the ownership of sections, then writes a record about this.
 
-    `commit` is the commit of the coordination state that moves ownership, `remote` the remote at which it moves first
-    ("" for none in both cases), and `change` the Change that writes the record. If the step is interrupted after
-    ownership has moved, the change is still to be written; before that, nothing has happened. `back` says that the step
-    is being undone.
+    `commit` is the commit of the coordination state that moves ownership, "" for none. `remote` is the name of the
+    remote at which ownership moves first, "" for none. `change` is the Change that writes the record. If the operation
+    is interrupted after ownership has moved, the change is still to be written; before that, nothing has happened.
+    `back` says that the operation is being undone.
     """
 
     commit: str
@@ -48,7 +48,7 @@ class Intent(msgspec.Struct, frozen=True):
 
 
 class StepResult(msgspec.Struct, frozen=True):
-    """The result of a step that moves ownership and writes a record: the outcomes of both.
+    """The result of an operation that moves ownership and writes a record: the outcomes of both.
 
     `written` is the outcome of writing the record, and `agreed` that of changing the coordination state.
     """
@@ -105,10 +105,10 @@ def carry_out(
 
 
 def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list[str]:
-    """Finish or undo the interrupted steps of this worktree; return a line for each step, which says what was done.
+    """Finish or undo operations of this worktree that were to move ownership and write a record, but were interrupted.
 
-    `write` writes the records. Steps that need a remote are left alone unless `ask_remote`. Raises MemctlError if the
-    remote can't be reached.
+    Returns a line for each operation, which says what was done. `write` writes the records. Operations that need a
+    remote are left alone unless `ask_remote`. Raises MemctlError if the remote can't be reached.
     """
     if not unfinished_steps(memory):
         return []
@@ -117,7 +117,7 @@ def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list
 
 
 def interrupted_steps(memory: Memory) -> list[str]:
-    """Return a line for the user for each interrupted step of this worktree."""
+    """Return a line for the user about each interrupted operation of this worktree that moves ownership."""
     lines = []
     for _, step in unfinished_steps(memory):
         how = "`memctl handoff recover` finishes or undoes it" if step.remote else "the next write finishes it"
@@ -126,7 +126,7 @@ def interrupted_steps(memory: Memory) -> list[str]:
 
 
 def unfinished_steps(memory: Memory) -> list[tuple[Path, Intent]]:
-    """Return the interrupted steps of this worktree, oldest first, each with the file of its note."""
+    """Return the notes of interrupted operations that move ownership, oldest first, each with its file."""
     return journal.entries_of_kind(_folder(memory), Intent)
 
 

@@ -49,7 +49,7 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
             raise MemctlError(
                 f"{record.id} can't be deleted: {', '.join(user.id for user in users)} "
                 f"{'link' if len(users) > 1 else 'links'} to it",
-                f"`memctl archive {record.id}` instead, or remove the links in the same commit with --unlink",
+                f"run `memctl archive {record.id}` instead, or remove the links in the same commit with --unlink",
             )
         for user in users:
             if user.path in writes:
@@ -290,7 +290,8 @@ def _select_undone(memory: Memory, record_ids: Sequence[str], *, dry_run: bool) 
     for identifier in record_ids:
         if not any(_concerns(entry, identifier) for entry in undone):
             raise MemctlError(
-                f"no change of {identifier} was undone outside memctl", "`memctl status` lists the changes that were"
+                f"no change of {identifier} was undone outside memctl",
+                "`memctl status` lists the changes that were undone",
             )
     return [
         entry for entry in undone if not record_ids or any(_concerns(entry, identifier) for identifier in record_ids)

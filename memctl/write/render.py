@@ -67,7 +67,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
             return Outcome(change, pending=why, hint="`memctl commit` commits it", documents=paths), result
         ours = [path for path, code in dirty.items() if manual_edits.is_ours(path, code) and path != _ATTRIBUTES]
         if operation := memory.repository.under_way():
-            hint = f"`git add --all -- {shlex.quote(memory.tracked(FOLDER))}`, then go on with the {operation[2:]}"
+            hint = f"run `git add --all -- {shlex.quote(memory.tracked(FOLDER))}`, then continue the {operation[2:]}"
             return Outcome(change, pending=f"{operation} is under way", hint=hint, documents=paths), result
         if any(not path.startswith(f"{FOLDER}/") for path in ours):
             why = "the documents show edits that are not committed"
@@ -80,9 +80,9 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
 def complete_merge(memory: Memory) -> str:
     """Add the documents that `render_index` has staged to the merge commit that Git has just made.
 
-    Git fixes the files of a merge commit before it runs hooks (builtin/merge.c). So the commit is replaced by one with
-    the same parents, message and author, which is safe: it is seconds old, and nobody has it yet. Returns the id of the
-    new commit, "" if no document was staged.
+    Git has chosen the files of a merge commit before it runs hooks (builtin/merge.c). So the commit is replaced by one
+    with the same parents, message and author, which is safe: it is seconds old, and nobody has it yet. Returns the id
+    of the new commit, "" if no document was staged.
     """
     staged = differences.changed_below(memory.repository, ".", "HEAD", staged=True)
     if not staged or not all(f"/{memory_root.FOLDER}/{FOLDER}/" in f"/{path}" for path in staged):

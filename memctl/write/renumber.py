@@ -1,9 +1,9 @@
 """`renumber`: giving each record, page and heading that shares a name a new name, and correcting the references.
 
 If two records share an id, a reference to it means the record that was in the history of its writer, since the writer
-could not know the other. Pages and headings are treated alike. A link between records says more, since both records
-have it. References that stay unclear are reported and left unchanged; from then on they mean the record that kept the
-id.
+could not know the other. Pages and headings are treated alike. A link between records leaves less doubt, since the
+files of both records have it. References that stay unclear are reported and left unchanged; from then on they mean the
+record that kept the id.
 
 During a merge the renumbered files are staged, so that `git commit` concludes the merge with them. This is done only if
 each file was on disk as it was staged, or in conflict: otherwise somebody is working on a file. The merge's commit then
@@ -61,10 +61,10 @@ class SeparateRecord(msgspec.Struct, frozen=True):
 class Renumbering(msgspec.Struct, frozen=True):
     """A planned renumbering: the change of files, what gets a new name, and the references that are unclear.
 
-    `returned` are pairs of a path and an id. There a merge brought a file back under its old name, although the record
-    in it was renamed and has the id now. Only a person can say which file is better. `lost` are pairs of a record's
-    path and a replaced value: if Git merged changes of one record into the file of another, the changes are moved to
-    the right file, where they may replace values.
+    `returned` are pairs of a path and an id: at the path, a merge brought back the former file of a record that was
+    renumbered before and has this id now. So the record has two files, and only a person can say which is better.
+    `lost` are pairs of a record's path and a replaced value: if Git merged changes of one record into the file of
+    another, the changes are moved to the right file, where they may replace values.
     """
 
     change: Change
@@ -135,7 +135,7 @@ def _returned_files(snapshot: Snapshot) -> dict[str, str]:
 def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateRecord]:
     """Return the records that have no file of their own because a merge found two different records at one path.
 
-    Git may also take one record for a renamed other one, and merge changes of the one into the other's file. The
+    Git may also take a record for another record under a new name, and merge changes of one into the other's file. The
     changed version is then returned with `base` set (see SeparateRecord).
     """
     homes = {record.memory_id for record in snapshot.records}
@@ -236,7 +236,7 @@ def _commit_change(holders: Sequence[Holder]) -> Change:
         meant = ", ".join(dict.fromkeys(holder.now for holder in holders if holder.now != holder.name))
         title = f"references to {meant}" if meant else "records that a merge had put into one file"
     deeds = tuple(
-        RecordAction(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}, which is {titles[holder.name]!r} now")
+        RecordAction(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}; now only {titles[holder.name]!r} is")
         for holder in renamed
     )
     named = [*(holder.now for holder in renamed), *(holder.name for holder in renamed)]
@@ -342,7 +342,7 @@ class RenumberingResult(msgspec.Struct, frozen=True):
 
 
 def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
-    """Give one of two records an own id if both have the same one, and rewrite the references to it.
+    """Give one of two records that share an id an id of its own, and rewrite the references to this record.
 
     Pages and headings that share a § marker are treated alike. Returns what was renumbered. Raises MemctlError.
     """

@@ -90,7 +90,7 @@ def change(memory: Memory, snapshot: Snapshot, new: TaskState, options: SaveOpti
     """Return the Change that saves the state of a task as a checkpoint.
 
     `new` is the state as its writer gives it. Raises MemctlError for a wrong value. It is also raised if the workflow
-    has a newer checkpoint than the one that the new one would continue.
+    has a newer checkpoint than the one to be continued.
     """
     new = progress.normalise(new)
     if unfit := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in new.steps
@@ -263,7 +263,7 @@ def _references(memory: Memory, snapshot: Snapshot, state: TaskState) -> Iterato
     for other, names in blocking.values():
         yield _reference(other, f"{BLOCKS} {', '.join(names)}")
     if elsewhere := len({record.id for record, is_of_task in blocked if not is_of_task}):
-        text = f"{quantity(elsewhere, 'record')} of other work blocked: `memctl list --blocked`"
+        text = f"{quantity(elsewhere, 'blocked record')} of other work: `memctl list --blocked`"
         yield RecordReference(ELSEWHERE, text, "blockers")
     issues = [record for record in snapshot.open_records if record.memory_type == ISSUE.name]
     issues.sort(key=lambda record: (severity_rank(record), record.timestamp, record.id))
@@ -273,7 +273,7 @@ def _references(memory: Memory, snapshot: Snapshot, state: TaskState) -> Iterato
     yield from (_reference(record, record.severity or "") for record in near[:ISSUES])
     shown = {record.memory_id for record in near[:ISSUES]} | blocking.keys()
     if others := sum(record.memory_id not in shown for record in issues):
-        text = f"{quantity(others, 'other issue')} open: `memctl list --type issue`"
+        text = f"{quantity(others, 'other open issue')}: `memctl list --type issue`"
         yield RecordReference(ELSEWHERE, text, "open_issues")
     for record in snapshot.catalogue.top("learning", None, LEARNINGS):
         yield _reference(record, f"importance {record.importance}")
@@ -363,7 +363,7 @@ def save(memory: Memory, state: TaskState, how: SaveOptions, options: WriteOptio
     `state` is the state as its writer gives it, `how` are options of the checkpoint, and `options` those of every
     write. With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. If the event "a
     checkpoint was saved" can't be added to the workflow's events, the outcome has a warning. Raises MemctlError for a
-    wrong value, or if the workflow has a newer checkpoint than the one that this one would continue.
+    wrong value, or if the workflow has a newer checkpoint than the one to be continued.
     """
     outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), state, how), options)
     write = outcome.change.writes[0]

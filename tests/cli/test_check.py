@@ -328,7 +328,7 @@ def test_errors_of_head_do_not_stop_a_commit(hooked: Path, hand: Hand, memctl: M
     done = commit(hooked, "-a")
     assert done.returncode == 0
     assert f".memory/{ISSUE}:{hand.line(ISSUE, 'severity')}: warning MEM101" in done.stdout + done.stderr
-    assert "(already so in HEAD)" in done.stdout + done.stderr
+    assert "(HEAD has this error already)" in done.stdout + done.stderr
     hand.replace(TOKENS, "§4.src/payment/keys.py", "§4.src/auth/new.py")
     hand.git("add", "-A")
     severities = {
@@ -359,7 +359,7 @@ def test_an_error_of_the_merged_branch_does_not_stop_the_merge(hooked: Path, han
     hand.append("../app.py", "# more\n")
     hand.git("commit", "-qam", "code")
     hand.git("merge", "-q", "--no-commit", "other")
-    assert "(already so in MERGE_HEAD)" in memctl("check", "--staged", *NO_DOCUMENTS, where=hooked, code=0).out
+    assert "(MERGE_HEAD has this error already)" in memctl("check", "--staged", *NO_DOCUMENTS, where=hooked, code=0).out
 
 
 def test_only_a_credential_that_head_lacks_stops_a_commit(hooked: Path, hand: Hand) -> None:
@@ -392,7 +392,7 @@ def test_a_staged_rename_is_a_warning_with_the_new_path(
     hand.git("mv", old, new)
     out = memctl("check", "--staged", where=hooked, code=0).out
     assert "warning MEM201" in out
-    assert f"    hint: it is {hint} now: `memctl check --fix` writes" in out
+    assert f"    hint: the path is {hint} now: `memctl check --fix` writes" in out
     assert commit(hooked).returncode == 0
     hand.append("../app.py", "# more\n")
     assert commit(hooked, "-a").returncode == 0
@@ -403,7 +403,7 @@ def test_a_staged_rename_of_a_folder_is_named_for_a_reference_to_it(hooked: Path
     hand.append(REFUNDS, "\nAll of §4.src/auth is needed.\n")
     hand.git("commit", "-qam", "x", "--no-verify")
     hand.git("mv", "src/auth", "lib")
-    assert "it is lib now: `memctl check --fix`" in memctl("check", "--staged", where=hooked, code=0).out
+    assert "the path is lib now: `memctl check --fix`" in memctl("check", "--staged", where=hooked, code=0).out
 
 
 def test_errors_of_a_first_commit_stop_it(tmp_path: Path, hand: Hand, memctl: Memctl) -> None:
@@ -752,7 +752,8 @@ def test_fix_twice_changes_nothing(hand: Hand, memctl: Memctl) -> None:
     memctl("check", "--fix", code=0)
     head = hand.git("rev-parse", "HEAD")
     result = memctl("check", "--fix", code=0)
-    assert (result.out, result.err) == ("", "`memctl check --fix` can correct none of the findings\nnothing found\n")
+    assert result.out == ""
+    assert result.err == "there is no finding that `memctl check --fix` can correct\nnothing found\n"
     assert hand.git("rev-parse", "HEAD") == head
 
 
@@ -841,7 +842,7 @@ def test_fix_writes_the_new_path_of_a_folder(is_committed: bool, hand: Hand, mem
         hand.git("commit", "-qm", "refactor: billing")
         hand.git("mv", "src/billing", "bills")
         hand.git("commit", "-qm", "refactor: bills")
-    assert f"it is {'bills' if is_committed else 'src/billing'} now" in memctl("check", code=1).out
+    assert f"the path is {'bills' if is_committed else 'src/billing'} now" in memctl("check", code=1).out
     memctl("check", "--fix", code=None)
     state = memctl("show", identifier(STATE), "--json").data["records"][0]
     assert state["code_refs"] == ["bills" if is_committed else "src/billing"]

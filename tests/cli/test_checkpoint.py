@@ -368,7 +368,7 @@ def test_a_branch_without_a_checkpoint_names_other_workflows(repo: Path, memctl:
     memctl(*FIRST)
     git(repo, "switch", "-qc", "feature/Search")
     assert "TASK: Refunds by card" in memctl("checkpoint", "resume").out  # the branch was made from that work
-    assert "with --workflow: main" in memctl("checkpoint", "resume", "--workflow", "search", code=1).err
+    assert "a workflow that has checkpoints: main" in memctl("checkpoint", "resume", "--workflow", "search", code=1).err
     assert "there is no checkpoint 'x'" in memctl("checkpoint", "show", "x", code=1).err
     assert memctl(*FIRST).id.startswith("feature-search-w1-v1-")
     assert memctl("checkpoint", "list", "--workflow", "main", "--json").data["total"] == 1

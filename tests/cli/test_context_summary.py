@@ -76,7 +76,10 @@ def test_check_lists_what_breaks_the_rules(memctl: Memctl) -> None:
     assert memctl("context-summary", "-", "--check", stdin=f"PROCEED\n\n{GOOD}").out == ""
     out = memctl("context-summary", "-", "--check", stdin=BAD, code=1).out
     assert out.startswith("line 1: a search, not what it found: I searched")
-    assert out.endswith("no decision: PROCEED, STOP, CLARIFY\nnothing that the next phase can act on\n")
+    assert out.endswith(
+        "the text states none of the decisions PROCEED, STOP, CLARIFY\n"
+        "the text has nothing that the next phase can act on\n"
+    )
     found = memctl("context-summary", "-", "--check", "--json", "--budget", "20", stdin=f"STOP\n{GOOD}", code=1).data[
         "violations"
     ]

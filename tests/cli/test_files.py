@@ -88,7 +88,7 @@ def test_records_relate_a_task_to_files(shop: Path, memctl: Memctl) -> None:
     found = ranked(memctl, "--task", "refunds queue at night")
     why = {path: [reason["why"] for reason in file["reasons"]] for path, file in found.items()}
     assert why["src/shop/stock.py"] == [f"{decision} refers to it", "changed 6 commits ago"]
-    assert why["docs/stock.md"] == ["it says night", "§2.1 covers it", "changed 6 commits ago"]
+    assert why["docs/stock.md"] == ["its text has night", "§2.1 covers it", "changed 6 commits ago"]
     assert found["src/shop/stock.py"]["score"] > 0
     found = ranked(memctl, "--task", "one queue for refunds")
     assert next(iter(found)) == "src/shop/stock.py"
@@ -177,7 +177,7 @@ def test_files_prints_a_table_and_explain_adds_the_reasons(shop: Path, memctl: M
     assert "marks the files to load: " in told.err
     why = memctl("files", "--task", "mend checkout.py", "--limit", "1", "--explain").out
     assert "the task names checkout.py" in why
-    assert "it says checkout, py" in why
+    assert "its text has checkout, py" in why
 
 
 def test_reading_writes_nothing_to_the_tree(shop: Path, memctl: Memctl) -> None:
@@ -308,6 +308,6 @@ def test_active_file_and_its_imports_are_loaded_ahead(
         "shop.py": (70, "preload"),
         "cart.py": (70, "preload"),
         "pay.rs": (70, "preload"),
-        "money.py": (25, "on demand"),  # changed in the last five operations, and imported at second hand
+        "money.py": (25, "on demand"),  # changed in the last five commits, and imported at second hand
     }
     assert [file["path"] for file in data["files"]][:2] == ["lib.rs", "shop.py"]

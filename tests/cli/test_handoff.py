@@ -323,7 +323,7 @@ class TestAnswers:
         memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done")
         git(shop, "checkout", "-q", "other")
         assert (
-            "HND-2025-11-04-001 gave you §2.1, but the handoff's record is not on this branch"
+            "the handoff HND-2025-11-04-001 gave you §2.1, but its record is not on this branch"
             in bob("handoff", "list").err
         )
 

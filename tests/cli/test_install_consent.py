@@ -32,7 +32,7 @@ def clone(repo: Path, tmp_path: Path) -> Path:
 def test_install_on_a_shared_branch_keeps_hook_commits_off_it(clone: Path, memctl: Memctl, host: str) -> None:
     said = memctl("install", host, "--yes", where=clone).err
     assert said.count("these hooks commit a summary and checkpoints of each session") == 1
-    assert "to refs/memctl/sessions, off your branch" in said
+    assert "to refs/memctl/sessions, not to your branch" in said
     assert setting(clone, "memctl.hookCommits") == "records"
     assert setting(clone, "memctl.trusted") == "true"
 

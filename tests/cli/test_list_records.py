@@ -224,7 +224,7 @@ def test_a_deleted_record_is_offered_for_restoring(repo: Path, memctl: Memctl) -
 
 def test_a_memory_that_only_git_has_is_offered_for_restoring(repo: Path, memctl: Memctl) -> None:
     shutil.rmtree(repo / ".memory")
-    assert "hint: Git has its files: `git restore :/.memory`" in memctl("list", code=1).err
+    assert "hint: Git has the memory's files: `git restore :/.memory`" in memctl("list", code=1).err
     git(repo, "restore", ".memory")
     memctl("list")
     git(repo, "rm", "-rq", ".memory")

@@ -124,7 +124,7 @@ def test_unstaged_changes_stay_unstaged_and_the_commands_are_named(clones: tuple
     result = memctl("renumber", where=two)
     assert result.err.splitlines()[-2:] == [
         f"nothing was staged: {path} has changes that are not staged",
-        "hint: to include it in the merge, `git add --all -- .memory`, then `git commit --no-edit`",
+        "hint: to include the renumbered files in the merge, `git add --all -- .memory`, then `git commit --no-edit`",
     ]
     assert git(two, "diff", "--cached", "--name-only") == before
     git(two, "add", "--all", "--", ".memory")

@@ -84,7 +84,7 @@ def test_files_are_searched_only_with_type_file(repo: Path, memctl: Memctl) -> N
     assert (result["type"], result["id"], result["path"], result["open"]) == ("file", *["pager.py"] * 3)
     both = memctl("search", "zebra", "--type", "file", "--type", "record", "--json").data["results"]
     assert {result["kind"] for result in both} == {"decision", "file"}
-    assert "it says zebra" in memctl("search", "zebra", "--type", "file").out
+    assert "its text has zebra" in memctl("search", "zebra", "--type", "file").out
     assert memctl("search", "zebra", "--type", "file", "--importance", "3", "--json").data["results"] == []
 
 

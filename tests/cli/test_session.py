@@ -546,7 +546,7 @@ def test_text_in_which_nobody_speaks_and_nothing_happens_is_refused_as_a_transcr
 ) -> None:
     before = commits(repo)
     refused = memctl("session", "summarize", "-t", "-", stdin=text, code=1)
-    assert "standard input has nothing of a session that memctl can read" in refused.err
+    assert "memctl can read nothing of a session in standard input" in refused.err
     assert commits(repo) == before
     memctl("session", "summarize", "-t", "-", stdin="We decided to use PostgreSQL because orders need transactions.\n")
     assert commits(repo) == before + 1

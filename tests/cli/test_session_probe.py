@@ -144,7 +144,7 @@ def test_without_a_transcript_the_probes_that_were_kept_are_asked(repo: Path, me
     written(memctl, repo, made)
     (repo.parent / "session.jsonl").unlink()
     result = memctl("session", "probe", "--json")
-    assert result.data["source"] == "probes kept when it was summed up"
+    assert result.data["source"] == "probes stored when the session was summarized"
     assert (share(result, "all"), share(result, "decision")) == (1, 1)
     (kept,) = (repo / ".git/memctl/probes").rglob("*.json")
     assert KEY not in kept.read_text()

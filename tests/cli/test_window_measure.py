@@ -512,7 +512,7 @@ def test_status_says_by_how_much_a_component_is_over_its_budget(memctl: Memctl) 
 def test_compact_says_what_it_counts_and_what_the_model_reported(memctl: Memctl, tmp_path: Path) -> None:
     err = memctl("window", "compact", str(compacted(tmp_path)), "--target", "999999").err
     assert "the target is 999,999" in err
-    assert "counted are the messages of the transcript's last window, without system prompt and tools" in err
+    assert "only the messages of the transcript's last window are counted, without system prompt and tools" in err
     assert "the model reported 20,304 tokens for the whole window" in err
     assert (
         "the written messages do not name their model; give --model claude-opus-4-5 to commands that read them" in err

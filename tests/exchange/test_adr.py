@@ -189,7 +189,7 @@ def test_importing_again_adds_nothing_and_a_changed_file_is_left_alone(
     before = commits(repo)
     again = memctl("import", "adr", str(folder))
     assert "nothing to change" in again.err
-    assert "skipped, because they were imported before: 0001-record" in again.err
+    assert "skipped these items, because they were imported before: 0001-record" in again.err
     file = folder / "0001-record-architecture-decisions.md"
     file.write_text(file.read_text().replace("nobody remembers", "we forget"))
     put(folder, {"0005-new.md": "# 5. New\n\n## Context\n\nC\n"})

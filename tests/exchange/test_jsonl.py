@@ -44,7 +44,7 @@ def test_wrong_lines_are_reported_and_a_strict_import_imports_nothing(repo: Path
     assert "line 1: " not in failed.err
     assert commits(repo) == before
     assert memctl("list", "--json").data["total"] == 0
-    assert "hint: correct them, or leave out --strict: then all others are imported" in failed.err
+    assert "hint: correct what is listed above, or leave out --strict to import the rest" in failed.err
     made = memctl("import", "-", "--json", stdin=text + "not json\n").data
     assert [line.partition(": ")[0] for line in made["refused"]] == [f"line {n}" for n in (2, 3, 4, 5, 6)]
     assert len(made["ids"]) == 1
@@ -153,7 +153,7 @@ def test_links_get_both_ends_by_any_id_and_check_is_clean(repo: Path, memctl: Me
     before = commits(repo)
     again = memctl("import", "-", stdin=text)
     assert "nothing to change" in again.err
-    assert "skipped, because they were imported before: " in again.err
+    assert "skipped these items, because they were imported before: " in again.err
     assert commits(repo) == before
     assert "nothing to change" in memctl("import", "-", stdin=memctl("export", "--all").out).err
 
@@ -182,7 +182,7 @@ def test_circles_and_links_to_nothing_are_refused(repo: Path, memctl: Memctl) ->
     assert "can't be superseded" in memctl("import", "-", "--strict", stdin=lines(wrong, old), code=1).err
     assert memctl("list", "--json").data["total"] == 0
     told = memctl("import", "-", stdin=lines(issue, other, child, wrong, old)).err
-    assert told.count(": this is left out") == 3
+    assert told.count(": the link is left out") == 3
     assert memctl("check").out == ""
 
 

@@ -164,8 +164,8 @@ def test_an_import_of_markdown_adds_each_statement_once(memctl: Memctl, repo: Pa
     again = memctl("import", str(file))
     assert "nothing to change" in again.err
     assert (
-        "skipped, because they were imported before: DEC-2025-11-04-001, ISS-2025-11-04-001, STA-2025-11-04-001"
-        in again.err
+        "skipped these items, because they were imported before: "
+        "DEC-2025-11-04-001, ISS-2025-11-04-001, STA-2025-11-04-001" in again.err
     )
     assert "6 lines, from line 1 on, are not imported: no label such as `DECISION:` is above" in again.err
 

@@ -99,7 +99,7 @@ def test_odd_items_are_named_and_the_rest_is_imported(repo: Path, memctl: Memctl
     before = commits(repo)
     strict = memctl("import", *arguments, "--strict", code=1).err
     assert strict.startswith("error: nothing was imported:\n")
-    assert "hint: correct them, or leave out --strict: then all others are imported" in strict
+    assert "hint: correct what is listed above, or leave out --strict to import the rest" in strict
     assert commits(repo) == before
     made = memctl("import", *arguments, "--json").data
     assert len(made["refused"]) == odd, "\n".join(made["refused"])

@@ -129,7 +129,7 @@ def test_a_start_says_what_a_sparse_checkout_leaves_out(repo: Path, tmp_path: Pa
     memctl("learn", "Redis forgets", "--lesson", "At night.")
     git(repo, "sparse-checkout", "set", "--no-cone", "/*", "!/.memory/learnings")
     text = Session(repo, tmp_path / "s.jsonl", "sparse").context("SessionStart", source="startup")
-    assert "1 record or page of HEAD is not checked out here (sparse checkout), and left out above" in text
+    assert "1 record or page of HEAD is not checked out here (sparse checkout), so the text above is incomplete" in text
     assert "Redis forgets" in memctl("rehydrate", "--at", "HEAD").out
 
 

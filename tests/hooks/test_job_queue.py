@@ -152,6 +152,7 @@ def test_a_kill_at_any_moment_loses_nothing(
 
 @linux
 @pytest.mark.parametrize("more", [False, True])
+@pytest.mark.slow
 def test_a_kill_right_after_the_commit_makes_no_second_checkpoint(
     session: Session, behind: Behind, memctl: Memctl, more: bool
 ) -> None:

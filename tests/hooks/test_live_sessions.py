@@ -23,7 +23,7 @@ from tests.conftest import Memctl, commits, git
 from tests.transcript.claude import Transcript
 
 MOMENTS = 30
-USUAL = range(2, MOMENTS, 13)  # the others are in slow tests
+USUAL = range(2, MOMENTS, 26)  # the others are in slow tests
 INTENT, DECISION, ERROR, NEXT, LATER = (
     "Refunds by card: orders can be refunded",
     "Round half to even",

@@ -136,7 +136,7 @@ def test_removed_rule_is_not_offered_again_until_asked_for(memctl: Memctl, repo:
     memctl("install", what, "--yes", "--allow", "all")
     assert first in file.read_text()
     memctl("install", what, "--yes", "--allow", "read")
-    assert "without asking, to read: memctl" in memctl("install", what, "--yes").err  # and so it stays
+    assert "without asking: to read, memctl" in memctl("install", what, "--yes").err  # and so it stays
     assert second not in file.read_text()
     memctl("install", what, "--yes", "--uninstall")
     assert not [rule for of in form.rules().values() for rule in of if file.exists() and rule in file.read_text()]

@@ -513,6 +513,7 @@ def test_ended_session_without_changes_is_not_taken_for_a_killed_one(
     assert git(repo, "rev-parse", "HEAD") == before
 
 
+@pytest.mark.slow
 def test_old_draft_of_a_locked_session_is_kept(
     session: Session, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

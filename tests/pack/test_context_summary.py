@@ -185,7 +185,7 @@ def test_all_violations_of_the_rules_are_found() -> None:
         REPEATED,
         REPEATED,
         rules.MIXED,
-        "no decision",
+        "the text states none of the decisions PROCEED, STOP, CLARIFY",
         messages[-1],
     ]
     assert "at most 100 are allowed" in messages[-1]

@@ -279,7 +279,7 @@ def test_the_log_marks_the_commit_of_the_text_below_one_of_counts(memctl: Memctl
     lines = memctl("log", made).out.split("\n")
     assert not lines[0].startswith(commit)
     at = next(number for number, line in enumerate(lines) if line.startswith(commit))
-    assert lines[at + 2] == "    this commit brought the present text"
+    assert lines[at + 2] == "    since this commit the record has its present text"
     assert facts(memctl)[-1] == f"commit {commit}"
 
 

@@ -223,7 +223,7 @@ def test_a_checkpoint_leaves_out_files_and_records_that_are_closed(
         assert "src/pay/pay.py" in told
         assert "okapis" in told
         monkeypatch.setenv("MEMCTL_AGENT", "claude")
-    assert "left out: 2 files and records that you may not read" in memctl("checkpoint", "resume").err
+    assert "files and records that you may not read are left out: 2" in memctl("checkpoint", "resume").err
 
 
 @pytest.mark.parametrize("text", [None, "broken", "---\nid: §2.1\ntitle: Payment\n---\n"])

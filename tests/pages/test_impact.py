@@ -380,7 +380,7 @@ def test_missing_files_are_searched_for_up_to_a_limit(
     monkeypatch.setattr(impact, "MOST_SOUGHT", 1)
     found = memctl("impact", "--all", "--json").data["stale"][0]["broken"]
     assert [item["candidates"] for item in found] == [[{"path": "src/pay/v2.py", "by": "renamed"}], None]
-    assert "the last 1 of these" in memctl("impact", "--all").err
+    assert "not searched for a new path of 1 missing file" in memctl("impact", "--all").err
 
 
 def test_file_deleted_twice_is_followed_once(shop: Path, memctl: Memctl) -> None:

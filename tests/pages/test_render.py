@@ -117,7 +117,7 @@ def test_document_is_the_rendered_page_below_a_header() -> None:
     making = renderer(memory(*PAGES))
     for name in making.names():
         opened = generated_header.split(making.document(name))
-        layout = generated_header.LAYOUTS.get(name, 1)
+        layout = generated_header.LAYOUTS.get(name, generated_header.OF_PAGES)
         assert opened == generated_header.Document(making.page(name), "", True, layout)
 
 

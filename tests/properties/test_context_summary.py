@@ -122,5 +122,5 @@ def test_summary_obeys_the_rules_and_summarizes_to_itself(text: str, decision: s
         assert summarize(summary.text, decision, budget, count).text == summary.text
         found = violations(summary.text, decision, budget, count)
         assert {one.message for one in found if not any(kept.warning for kept in summary.kept)} <= {
-            "nothing that the next phase can act on"
+            "the text has nothing that the next phase can act on"
         }

@@ -121,7 +121,7 @@ def test_large_files_beyond_the_time_of_a_run_are_read_by_the_next(
     assert second.data["refused"] == []
     (repo / "large1.py").write_text("pager = 3\n" * 200)
     (repo / "large2.py").write_text("pager = 4\n" * 200)
-    assert "hint: 1 large files are not ranked yet" in memctl("files", "--task", "pager").err
+    assert "hint: large files that are not ranked yet: 1;" in memctl("files", "--task", "pager").err
 
 
 def test_links_out_of_the_repository_are_not_followed(repo: Path, tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ def test_builder_that_is_killed_changes_no_later_answer(code: Path, moment: str)
     assert after == found(code, anew=True)
 
 
+@pytest.mark.slow
 def test_two_builders_at_once_list_each_file_once(code: Path) -> None:
     write(code, {f"src/module{number}.py": f"def name{number}(): ...\n" for number in range(300)})
     command = [sys.executable, "-c", "import sys; from memctl.cli.main import main; main()"]

@@ -40,7 +40,7 @@ def test_files_are_found_by_their_text_and_their_names(memory: Memory) -> None:
     hits = file_search.search(memory, load.disk(memory), "the pager on windows")
     assert [hit.path for hit in hits] == ["src/pager.py", "tests/keys.py"]
     assert hits[0].score > hits[1].score > 0
-    assert [why for _, why in hits[0].reasons] == ["it says pager, windows", "it is called pager"]
+    assert [why for _, why in hits[0].reasons] == ["its text has pager, windows", "it is called pager"]
 
 
 def test_file_with_a_credential_is_found_but_not_by_the_credential(memory: Memory) -> None:

@@ -25,7 +25,7 @@ def test_points_fall_with_the_distance_in_imports() -> None:
         "far.py": 10,
         "user.py": 15,
     }
-    assert found["far.py"].why == ("near.py imports it, which an active file imports",)
+    assert found["far.py"].why == ("near.py imports it, and an active file imports near.py",)
 
 
 def test_relations_add_up_to_no_more_than_the_most() -> None:

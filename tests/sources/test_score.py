@@ -21,7 +21,7 @@ def test_file_with_all_points_scores_100_for_a_task() -> None:
     task = msgspec.structs.replace(known, ago=0, match=1.0, words=("cart",), mention=FileMention(1.0, "named"))
     found = score("src/config.py", task, NOW, for_task=True)
     assert (found.score, found.relevance, found.recency, found.dependency) == (100, 50, 30, 20)
-    assert found.reasons[:2] == ((30, "it says cart"), (20, "named"))
+    assert found.reasons[:2] == ((30, "its text has cart"), (20, "named"))
 
 
 def test_configuration_and_todos_count_for_a_task_only_if_its_words_match() -> None:
@@ -80,7 +80,7 @@ def test_relevance_is_capped_and_all_its_reasons_are_shown() -> None:
     assert found.relevance == 50
     assert sum(points for points, _ in found.reasons) == 85
     assert [why for _, why in found.reasons] == [
-        *("it says words of the task", "words", "changed in the last five operations", "unresolved: 3 TODOs"),
+        *("its text has words of the task", "words", "changed in the last five commits", "unresolved: 3 TODOs"),
         "configuration or schema",
     ]
 

@@ -38,7 +38,7 @@ def test_summary_begins_with_the_figures_and_ends_with_the_lines_left_out(repo: 
     assert told[1].endswith("tokens (o200k)")
     assert told[2] == "The till."
     assert told[-2].endswith(f"`memctl show §4.till.py` loads all {lines:,} lines.")
-    assert "more lines of this view left out" in told[-2]
+    assert "more lines left out of this summary" in told[-2]
 
 
 def test_a_small_file_is_summarized_as_a_whole(repo: Path) -> None:

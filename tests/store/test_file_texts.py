@@ -178,6 +178,7 @@ def test_a_damaged_index_is_made_anew(memory: Memory, repo: Path) -> None:
     assert again.remarks == []
 
 
+@pytest.mark.slow
 def test_search_during_a_write_uses_the_old_index_with_a_remark(memory: Memory, repo: Path) -> None:
     found(memory, "pager")
     (repo / "src/new.py").write_text("zebra = 1\n")
@@ -185,7 +186,9 @@ def test_search_during_a_write_uses_the_old_index_with_a_remark(memory: Memory, 
         other.execute("BEGIN IMMEDIATE")
         memory = open_memory(repo, os.environ)
         assert best(memory, "echo zebra") == ["src/pager.py"]
-    assert memory.remarks == ["another process is writing to the index: recent changes of files are not found yet"]
+    assert memory.remarks == [
+        "another process is writing to the search index: recent changes of files are not found yet"
+    ]
     assert "src/new.py" in best(open_memory(repo, os.environ), "echo zebra")
 
 

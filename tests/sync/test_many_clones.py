@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Memctl, git, share_templates
+from tests.conftest import Memctl, git, share_templates, slow
 
 ROOT = Path(__file__).parents[2]
 COORDINATION = "refs/memctl/coordination"
@@ -65,7 +65,7 @@ def at_work(clones: list[Path], tmp_path: Path, changes: int) -> list[dict[str, 
     ]
 
 
-@pytest.mark.parametrize(("number", "changes"), [(3, 4), pytest.param(10, 50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("number", "changes"), slow((3, 4), (10, 50)))
 def test_concurrent_clones_lose_nothing_and_end_up_equal(
     clones: list[Path], tmp_path: Path, memctl: Memctl, changes: int, mode: str
 ) -> None:

@@ -163,6 +163,7 @@ def test_remote_that_refuses_session_pages_gives_a_warning(
     assert len(files(one)) == 3
 
 
+@pytest.mark.slow
 def test_concurrent_syncs_lose_no_session_page(clone: Clone, memctl: Memctl, tmp_path: Path) -> None:
     clones = [clone(f"clone-{number}") for number in range(3)]
     for one in clones:

@@ -320,6 +320,7 @@ def test_sync_merges_the_coordination_state_and_names_losses(memctl: Memctl, bob
         assert state["shared_resources"] == {"staging": "bob's"}
 
 
+@pytest.mark.slow
 def test_concurrent_pushes_of_clones_all_succeed(memctl: Memctl, clone: Clone) -> None:
     clones = [clone(f"racer{number}") for number in range(3)]
     for number, folder in enumerate(clones):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, Once, git, strides
+from tests.conftest import Memctl, Once, git, slow, strides
 from tests.write import killed
 
 REF = "refs/memctl/coordination"
@@ -68,7 +68,7 @@ def test_change_killed_at_any_step_in_one_clone_is_whole_or_absent(
     assert states == {0, 1}, "some were killed before the ref moved and some after it"
 
 
-@strides(23)
+@pytest.mark.parametrize("stride", slow(1))
 @pytest.mark.parametrize("args", [CHANGES[1], CHANGES[3]])
 def test_change_killed_at_any_step_with_a_remote_is_whole_or_absent(
     memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, args: tuple[str, ...], stride: int
@@ -104,7 +104,7 @@ def test_change_killed_at_any_step_with_a_remote_is_whole_or_absent(
     assert seen == {0, 1}
 
 
-@strides(23)
+@pytest.mark.parametrize("stride", slow(1))
 def test_section_goes_to_the_survivor_unless_the_killed_agent_has_it(
     memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, stride: int
 ) -> None:

@@ -228,7 +228,9 @@ def test_memory_checkpoints_keep_the_state_and_named_files_are_unused(repo: Path
     given = {"cross_window": {"state_file": "state.json", "progress_file": "notes/progress.md"}}
     manager = ContextWindowManager.from_config(given, COUNTER, memory)
     manager.on_overflow([{"role": "user", "content": TASK}])
-    assert "cross_window.state_file and progress_file: the memory's checkpoints keep the state" in manager.unused
+    assert (
+        "cross_window.state_file and progress_file: the state is stored in the memory's checkpoints" in manager.unused
+    )
     assert not (repo / "state.json").exists()
     assert ContextWindowManager.from_config(given, COUNTER, memory).windows_created == 2
 

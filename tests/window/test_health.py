@@ -104,9 +104,9 @@ def test_thresholds_and_metrics_can_be_chosen() -> None:
 
 def test_info_level_suggests_planning_and_critical_suggests_compaction() -> None:
     (watched,) = watch(HealthSnapshot(utilization=0.65))
-    assert (watched.level, watched.action) == (AlertLevel.INFO, "plan what may go, and where a checkpoint is due")
+    assert (watched.level, watched.action) == (AlertLevel.INFO, "plan what to remove, and when to save a checkpoint")
     (alarm,) = alerts([HealthSnapshot(utilization=0.95)] * 3)
-    assert (alarm.level, alarm.action) == (AlertLevel.CRITICAL, "compact at once, save a checkpoint")
+    assert (alarm.level, alarm.action) == (AlertLevel.CRITICAL, "compact at once, and save a checkpoint")
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_second_call_gives_the_whole_of_a_result_that_did_not_fit() -> None:
     outputs = {name: text_of(number, 39_000) for number, name in enumerate(("a.ts", "b.ts"))}
     shown = {name: manager.on_tool_result("read", text, {"file_path": name}) for name, text in outputs.items()}
     assert shown["a.ts"].text == outputs["a.ts"]
-    assert "call it again for the whole" in shown["b.ts"].text.split("\n")[0]
+    assert "repeat the call for the whole result" in shown["b.ts"].text.split("\n")[0]
     for name, one in shown.items():
         talk.call("read", {"file_path": name}, one.text)
     manager.on_turn_end(60)

@@ -361,7 +361,7 @@ MANAGER: dict[str, Row] = {
     ),
     "a safety save at 85 %": (
         lambda: (managed(0.84)[2], managed(0.85)[2]),
-        (["tokens are about to be removed from the window"], ["the threshold for a safety save is reached"]),
+        (["tokens are about to be removed from the window"], ["the window is so full that the state is saved"]),
     ),
 }  # fmt: skip
 DEFAULTS: dict[str, Row] = {

@@ -277,7 +277,7 @@ def test_bisection_goes_on_with_a_new_record_that_waits(repo: Path, memctl: Memc
 def test_edit_that_stops_a_rebase_is_answered_with_the_way_on(repo: Path, memctl: Memctl) -> None:
     git(repo, "rebase", "main", check=False)
     err = memctl("edit", EDITED, "--set", "importance=9").err
-    assert "if Git refuses to go on before, `git stash push .memory`, and `git stash pop` afterwards" in err
+    assert "if Git refuses to continue because of this change, run `git stash push .memory` before" in err
 
 
 @pytest.mark.parametrize("later", [("switch", "-q", "main"), ("revert", "--no-edit", "HEAD")], ids=" ".join)
@@ -416,7 +416,7 @@ class TestAlone:
         memctl("learn", "Waits")
         assert "a merge is under way" in memctl("status").out
         git(repo, "merge", "--abort")
-        assert "what prevented the commit is over; `memctl commit` commits it" in memctl("status").out
+        assert "what prevented the commit is over; `memctl commit` makes the commit" in memctl("status").out
         memctl("commit")
         assert "Waits" in git(repo, "log", "-1", "--format=%s")
 

@@ -140,7 +140,7 @@ def shared(shop: Path, tmp_path: Path) -> Path:
     return shop
 
 
-@strides(37)
+@pytest.mark.parametrize("stride", slow(1))
 def test_an_offer_through_a_remote_killed_at_any_step_is_finished_or_undone(
     shared: Path, memctl: Memctl, tmp_path: Path, stride: int
 ) -> None:

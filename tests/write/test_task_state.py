@@ -101,8 +101,8 @@ def test_resume_names_only_what_blocks_its_task_and_counts_the_rest(memctl: Memc
     memctl("state", "Mail digest", "--next", "Template", "--blocker", "No mail server yet")
     memctl("checkpoint", "save", "--task", "Limit include depth", "--doing", "Counter in Context", "--next", "Test it")
     out = memctl("checkpoint", "resume").out
-    assert "BLOCKERS:\n- 2 records of other work blocked: `memctl list --blocked`\n" in out
-    assert "OPEN ISSUES:\n- 2 other issues open: `memctl list --type issue`\n" in out
+    assert "BLOCKERS:\n- 2 blocked records of other work: `memctl list --blocked`\n" in out
+    assert "OPEN ISSUES:\n- 2 other open issues: `memctl list --type issue`\n" in out
     assert not any(text in out for text in ("Ping the deacon", "Merge the queue", "No mail server yet"))
     own = memctl("issue", "Include depth is not counted", "--severity", "low").id
     cause = memctl("issue", "Context has no fields", "--severity", "low").id
@@ -117,9 +117,9 @@ def test_resume_names_only_what_blocks_its_task_and_counts_the_rest(memctl: Memc
     assert f"- The build is broken [{urgent}, blocks {other}]" in blockers
     assert "Grammar is frozen" in blockers
     assert "Include depth is not counted" in out
-    assert "3 records of other work blocked" in out
+    assert "3 blocked records of other work" in out
     assert "Ping the deacon" not in out
-    assert "2 other issues open" in out
+    assert "2 other open issues" in out
 
 
 def test_resume_names_a_blocker_of_the_record_or_section_that_its_task_names(memctl: Memctl) -> None:
@@ -132,7 +132,7 @@ def test_resume_names_a_blocker_of_the_record_or_section_that_its_task_names(mem
     out = memctl("checkpoint", "resume").out
     assert "Upstream release" in out
     assert "Unknown format" not in out
-    assert "1 record of other work blocked" in out
+    assert "1 blocked record of other work" in out
     memctl("checkpoint", "save", "--task", "Work on §2.1", "--next", "Measure")
     out = memctl("checkpoint", "resume").out
     assert "Unknown format" in out

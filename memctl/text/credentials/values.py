@@ -229,7 +229,7 @@ def is_named_like_user(user: str, password: str) -> bool:
 
 
 def is_literal(value: str, quoted: bool) -> bool:
-    """Return whether a value is written out: it is not a placeholder, a call, a path or code between two quotes.
+    """Return whether a value is written out: it is no placeholder, call or path, and no code that joins two texts.
 
     `quoted` is not used; the parameter is there because all these checks are called in one way.
     """

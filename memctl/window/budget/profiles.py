@@ -214,7 +214,9 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
     argument_checks.instance(allocations, Mapping, "allocations", "a mapping of components to fractions")
     total = sum(allocations.values())
     if set(allocations) != set(BudgetComponent) or min(allocations.values()) < 0 or abs(total - 1) > 1e-6:
-        raise ValueError(f"allocations must name all six components, be at least 0 and sum to 1, not {total:g}")
+        raise ValueError(
+            f"allocations must give all six components a fraction of at least 0, and sum to 1, not {total:g}"
+        )
     shares = divide(int(window), [round(allocations[part] * _PARTS) for part in BudgetComponent])
     limits = dict(zip(BudgetComponent, shares, strict=True))
     lacking = max(OUTPUT_FLOOR - limits[BudgetComponent.OUTPUT_RESERVED], 0)
@@ -227,7 +229,7 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
             else "raise the shares of both"
         )
         raise ValueError(
-            f"a window of {quantity(window, 'token')} has no room for {OUTPUT_FLOOR:,} tokens of answer: "
+            f"a window of {quantity(window, 'token')} has no room for {OUTPUT_FLOOR:,} tokens, the least answer: "
             f"answer and history together get {got:,} of it; {help_}"
         )
     limits[BudgetComponent.OUTPUT_RESERVED] += lacking
@@ -293,7 +295,7 @@ LARGE_CODEBASE = Profile(
         Plan("buffer", 15_000),
     ),
     (
-        ("at 80 % and more, deduplicate search results (about {}), then keep summaries of files (about {})",
+        ("at 80 % and more, deduplicate search results (about {}), then keep only summaries of files (about {})",
          (12_000, 25_000)),
         ("at the end of the first session, a summary of {} tokens; of each later one, {}", (15_000, 10_000)),
         ("sessions 2 to 5 begin with {} tokens rehydrated and compact every 3 to 4 hours", (25_000,)),

@@ -381,11 +381,11 @@ def window(conversation: Conversation, utilization: float) -> float:
 def managed_window(conversation: Conversation, utilization: float, budgets: TokenBudgetManager) -> float:
     """Return the window size from which the manager computes how many tokens to free.
 
-    It is the real size, of which the conversation fills the fraction `utilization` (0 to 1), in tokens as the
-    conversation's counter counts them. For a small window it is less than the real size. Tokens are freed from the
-    orange zone on; in a small window this would be too late, because less than the 4,000 tokens that are kept for the
-    answer would then be left. In a window of the returned size the orange zone begins early enough. `budgets` has the
-    settings by which tokens are kept for the answer.
+    For a large window it is the real size: the conversation fills the fraction `utilization` (0 to 1) of it, and its
+    tokens are counted by the conversation's counter. For a small window it is less. Tokens are freed from the orange
+    zone on, but where a small window's orange zone begins, fewer than the 4,000 tokens for the answer may be left. The
+    zone of a window of the returned size begins early enough. `budgets` has the settings by which tokens are kept for
+    the answer.
     """
     return window(conversation, utilization) * min(1.0, answer_line(budgets) / ORANGE_AT)
 

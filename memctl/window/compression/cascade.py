@@ -25,8 +25,8 @@ from memctl.window.steps import ALL, SUB_AGENT
 def shorten_unread(engine: CompressionEngine, done: Cascade, most: int) -> Cascade:
     """Sum up tools' results that the model has not read yet, until the conversation has at most `most` tokens.
 
-    The largest result comes first. `done` is the cascade so far, with its conversation. What is returned is this
-    cascade with one more step, called `unread_results`; or `done` itself if its conversation is small enough already.
+    The largest result comes first. `done` has the conversation and the steps that ran so far. The result has one more
+    step, called `unread_results`; it is `done` itself if the conversation is small enough already.
     """
     before, free = done.conversation, done.tokens - most
     if free <= 0:
@@ -43,8 +43,8 @@ def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str
     message. `goal` is the goal of the whole task. `given` has the subtasks that were delegated before; the new one is
     added to this set.
 
-    `done` is the cascade so far. The result is this cascade with one more step. It is `done` itself if the conversation
-    is small enough already, or if the engine has no `dispatcher`, which starts sub-agents.
+    `done` has the conversation and the steps that ran so far. The result has one more step. It is `done` itself if the
+    conversation is small enough already, or if the engine has no `dispatcher`, which starts sub-agents.
     """
     conversation = done.conversation
     size, wanted = conversation.tokens, conversation.tokens - done.target

@@ -61,15 +61,15 @@ class Digest(msgspec.Struct, frozen=True):
         `findings` is the largest number of findings that the text has: the last ones. None stands for all.
         """
         state, tail = self.state, self.findings if findings is None else self.findings[len(self.findings) - findings :]
-        steps = [f"[{'x' if one.status == DONE else ' '}] {one.text} ({one.status_text})" for one in state.steps]
+        steps = [f"[{'x' if step.status == DONE else ' '}] {step.text} ({step.status_text})" for step in state.steps]
         files = state.files[::-1]
         sections: dict[str, Sequence[str]] = {
             **{name: getattr(state, field) for name, field in _FIELDS.items()},
             events.LABELLED: self.stated,
             events.STATE: [*steps, *state.summary],
-            events.CHANGED: [f"{one.path} ({one.action})" for one in files if one.action not in ("", READ)],
-            events.READ_LAST: [one.path for one in files if one.action == READ][-essentials.RECENT_FILES :],
-            events.NAMED: [one.path for one in files if not one.action],
+            events.CHANGED: [f"{file.path} ({file.action})" for file in files if file.action not in ("", READ)],
+            events.READ_LAST: [file.path for file in files if file.action == READ][-essentials.RECENT_FILES :],
+            events.NAMED: [file.path for file in files if not file.action],
             events.FINDINGS: tail,
         }
         rows = ((name, sections[name]) for name in events.ORDER if sections[name])

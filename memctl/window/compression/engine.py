@@ -257,7 +257,7 @@ class CompressionEngine:
         If the target can't be reached, all allowed steps run, and no error is raised. `evictor` takes blocks out of the
         conversation; without an evictor the step `eviction` is skipped. If `is_guarded`, a step is also refused if it
         loses a thing on the list of the module `preservation.checklist`. An agent's loop leaves `is_guarded` False,
-        because small windows need the tokens.
+        because a small window would overflow if too many steps were refused.
         """
         if conversation.tokens <= target:
             return Cascade(conversation, target)
@@ -347,7 +347,7 @@ def _compress(
         marked = marked.with_marks(_holders(lost, missed, marked.blocks))
     if missed:
         examples = "; ".join(f"{entry.kind} {entry.text[:80]!r}" for entry in missed[:5])
-        why = f"{quantity(len(missed), 'thing')} of the independent list would be lost: {examples}"
+        why = f"{quantity(len(missed), 'thing')} on the checklist of what must survive would be lost: {examples}"
         result = refusal(result.strategy, conversation.tokens, why)
     after = conversation if result.refused else made.conversation
     return after, step_of(result, free, conversation, after)

@@ -194,7 +194,7 @@ class Model:
             else:
                 answer = self._given(system, user)
             if not isinstance(answer, str):
-                raise TypeError(f"it answered with {type(answer).__name__}, not a text")
+                raise TypeError(f"the model answered with {type(answer).__name__}, not with a text")
         except Exception as error:  # the host's own code: whatever it raises, the loop goes on by rules
             self.failure = redact(str(error) if isinstance(error, MemctlError) else f"{type(error).__name__}: {error}")
             if self.watch is not None and self.failure != self._reported:
@@ -291,9 +291,9 @@ def _request(texts: Sequence[Text]) -> str:
         for text in texts
     )
     return (
-        f"Shorten each of these {len(texts)} outputs to at most the tokens that it names: the finding in one sentence, "
-        'then what else matters. Answer with one element for each, <summary id="…">…</summary>, and with nothing '
-        f"else.\n\n{outputs}"
+        f"Shorten each of these {len(texts)} outputs to at most as many tokens as its attribute `at_most` says: the "
+        "finding in one sentence, then what else matters. Answer with one element for each, "
+        f'<summary id="…">…</summary>, and with nothing else.\n\n{outputs}'
     )
 
 

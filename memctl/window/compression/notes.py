@@ -46,9 +46,9 @@ class Notes:
 
     def write(self, category: str, content: str, importance: str = "normal", moment: str = "") -> None:
         """Add a note; raises ValueError for an unknown category or importance, and for an empty text."""
-        for what, given, known in (("category", category, CATEGORIES), ("importance", importance, IMPORTANCES)):
-            if given not in known:
-                raise ValueError(f"a note can't have the {what} {given!r}; it is one of {', '.join(known)}")
+        for what, value, known in (("category", category, CATEGORIES), ("importance", importance, IMPORTANCES)):
+            if value not in known:
+                raise ValueError(f"a note can't have the {what} {value!r}; it is one of {', '.join(known)}")
         argument_checks.texts(content=content)
         content = encodable(content)
         if not content.strip():

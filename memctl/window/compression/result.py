@@ -150,8 +150,8 @@ def step_of(
     """Return the step of the cascade that made a compression with the result `made`.
 
     `wanted` is the number of tokens that the compression was to free. `before` and `after` are the conversations before
-    and after it, by which the step says how each changed block changed; a block that a compaction replaced has 0 tokens
-    afterwards. `other` are fields of Step by name, which replace those made from the result.
+    and after it, from which the step gets the tokens of each changed block; a block that a compaction replaced has 0
+    tokens afterwards. `other` are fields of Step by name, which replace those made from the result.
     """
     names, is_compaction = set(made.metadata.get("blocks", ())), made.strategy is CompressionStrategy.COMPACTION
     left = {} if is_compaction or after is None else {block.block_id: block.token_count for block in after.blocks}

@@ -137,10 +137,10 @@ def checked_step(
 ) -> CompressionStep:
     """Return the step from a conversation `before` to a shorter one `after`, if it loses nothing and saves enough.
 
-    None of the things in `wanted` may be lost, and at least 10 % of `touched` must be saved, which is the number of
-    tokens that the step worked on. Otherwise the step is refused: it then has the conversation `before`, the reason,
-    and the lost things in its metadata. `text` is the shorter text, `blocks` are the ids of the blocks from which it
-    was made, and `more` are further fields of the result.
+    None of the things in `wanted` may be lost. `touched` is the number of tokens that the step worked on, of which at
+    least 10 % must be saved. Otherwise the step is refused: it then has the conversation `before`, the reason, and the
+    lost things in its metadata. `text` is the shorter text, `blocks` are the ids of the blocks from which it was made,
+    and `more` are further fields of the result.
     """
     lost, saved = essentials.missing(wanted, after.blocks), before.tokens - after.tokens
     more["fidelity_score"] = round(1 - len(lost) / len(wanted), 3) if wanted else None
@@ -241,7 +241,11 @@ class _Shortener:
         arguments = self._arguments.get(block.call_id, {})
         if candidate.is_result:
             line = block.metadata.get("line")
-            whole = f"the whole is in line {line} of the transcript" if line else "call the tool again for the whole"
+            whole = (
+                f"the whole result is in line {line} of the transcript"
+                if line
+                else "call the tool again for the whole result"
+            )
             tokens: Callable[[str], int] = lambda text: recount(block, text, self._counter)  # noqa: E731
             made = summary.summarize(
                 block.tool_name, arguments, block.content, tokens, needed=self._needed, whole=whole, goal=share

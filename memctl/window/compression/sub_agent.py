@@ -52,8 +52,8 @@ def reason_against(subtask: str, calls: float, tokens: float) -> str:
         return "there is no open subtask"
     if len(_SENTENCE.split(text.rstrip(".!?;"))) > MOST_SENTENCES:
         return f"the subtask has more than {MOST_SENTENCES} sentences"
-    if found := _REFERS.search(text):
-        return f"the subtask refers to the conversation ({found[0]!r})"
+    if reference := _REFERS.search(text):
+        return f"the subtask refers to the conversation ({reference[0]!r})"
     if calls < LEAST_CALLS and tokens < LEAST_TOKENS:
         return f"the subtask is likely to take only {calls:.0f} calls and {tokens:,.0f} tokens"
     return ""

@@ -166,7 +166,7 @@ class EvictionUnit(msgspec.Struct, frozen=True):
     `texts` maps the id of each block to the text that replaces it; None removes the block without a text. `gain` is the
     number of tokens that the eviction saves, after the tokens of `texts` are subtracted. If `is_merged`, the blocks are
     similar, and one text in the place of the last block replaces all of them. `outline` is how many tokens more the
-    eviction would save without an outline; it is 0 under all policies but `hybrid`.
+    eviction would save if the placeholder had no outline; it is 0 under all policies but `hybrid`.
     """
 
     blocks: tuple[ContentBlock, ...]
@@ -178,7 +178,11 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 
     @property
     def rank(self) -> float:
-        """The score by which units are ordered: the more of what is saved their outlines cost, the later they go."""
+        """The score by which units are ordered for eviction, the lowest first.
+
+        It is the unit's score, raised if the placeholder has an outline: a unit whose outline uses up much of what its
+        eviction could save is evicted later.
+        """
         return self.score * ((self.gain + self.outline) / self.gain)
 
     @property
@@ -198,8 +202,8 @@ class EvictionUnit(msgspec.Struct, frozen=True):
     def changes(self) -> list[ChangedBlock]:
         """A description of the change of each block in the unit.
 
-        So that the sum is right, all tokens that replace the unit are counted for its first block; the other blocks
-        have 0 tokens afterwards.
+        All tokens of the texts that replace the unit are counted for its first block; the other blocks have 0 tokens
+        afterwards.
         """
         left, score = sum(block.token_count for block in self.blocks) - self.gain, round(self.score, 4)
         return [ChangedBlock.of(block, left * (block is self.blocks[0]), score) for block in self.blocks]

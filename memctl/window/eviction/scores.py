@@ -46,7 +46,10 @@ class Fractions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class HybridWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much recency and four other signals count in the score of the policy `hybrid`; the weights sum to 1."""
+    """How much each of five signals counts in the score of the policy `hybrid`; the weights sum to 1.
+
+    The signals are recency, the score of the policy `priority`, the remaining life, references by turns, and novelty.
+    """
 
     recency: Share = 0.30
     priority: Share = 0.25
@@ -56,7 +59,10 @@ class HybridWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class PriorityWeights(Fractions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much recency and four other signals count in the score of the policy `priority`; the weights sum to 1."""
+    """How much each of five signals counts in the score of the policy `priority`; the weights sum to 1.
+
+    The signals are recency, nearness to the task, the type of content, references by turns, and the host's wish.
+    """
 
     recency: Share = 0.30
     semantic: Share = 0.25

@@ -1,7 +1,8 @@
 """Replays a conversation under an eviction policy, request by request, to see what the policy would have cost.
 
 No model is asked and nothing is written: the requests are those of the conversation, and before each of them the policy
-may evict blocks. If an evicted block is needed later, getting it back costs tokens. This is called a regret:
+may evict blocks. If an evicted block is needed later, getting it back costs tokens. Such a case is a regret, and is
+counted as follows:
 
 - A later block may name something that was evicted (by path, identifier or id; see `references`). The model would then
   have to fetch it again. Evicted content of every kind counts: results, answers, thinking. The model that wrote the

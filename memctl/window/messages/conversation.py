@@ -229,11 +229,11 @@ class _BlockReader:
     def read_frame(self, body: Mapping[str, Any]) -> None:
         """Read what a request has beside its messages: the system prompt and the definitions of tools."""
         for name in ("system", "instructions"):
-            given = body.get(name)
-            check_json(given, name)
-            if isinstance(given, str) and given:
-                self._add(name, ContentType.SYSTEM_PROMPT, encodable(given), path=(name,))
-            for index, part in enumerate(given if isinstance(given, list) else ()):
+            value = body.get(name)
+            check_json(value, name)
+            if isinstance(value, str) and value:
+                self._add(name, ContentType.SYSTEM_PROMPT, encodable(value), path=(name,))
+            for index, part in enumerate(value if isinstance(value, list) else ()):
                 texts = [block.text for block in blocks_of("system", [part], where=f"{name} {index}") if block.text]
                 if text := "\n".join(texts):
                     self._add(f"{name}.{index}", ContentType.SYSTEM_PROMPT, text, path=(name, index))

@@ -51,12 +51,12 @@ def load(lines: Iterable[str], name: str, *, whole: bool = False) -> FileContent
     """
     rest = iter(lines)
     first = next((line for line in rest if line.strip()), "")
-    given = decode_json(first)
-    if isinstance(given, dict) and not {"messages", "input", "role", "call_id"} & set(given):
-        found = window.read(chain([first], rest), whole=whole)
-        if not found.messages:
+    value = decode_json(first)
+    if isinstance(value, dict) and not {"messages", "input", "role", "call_id"} & set(value):
+        transcript = window.read(chain([first], rest), whole=whole)
+        if not transcript.messages:
             raise MemctlError(f"{name} has no messages", "give a transcript, a request's body or a list of messages")
-        return FileContent(name, found.messages, found)
-    if not isinstance(given, dict) or {"messages", "input"} & set(given):
+        return FileContent(name, transcript.messages, transcript)
+    if not isinstance(value, dict) or {"messages", "input"} & set(value):
         return FileContent(name, decode_json(first + "".join(rest)))
-    return FileContent(name, [given, *(decode_json(line) for line in rest if line.strip())])
+    return FileContent(name, [value, *(decode_json(line) for line in rest if line.strip())])

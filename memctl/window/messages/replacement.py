@@ -134,5 +134,5 @@ def _result(content: Any, text: str) -> Any:
     if not isinstance(content, list):
         return text
     texts = [part for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
-    kept = {"type": "text", **(texts[0] if texts else {})}
-    return [{**kept, "text": text}]
+    first = {"type": "text", **(texts[0] if texts else {})}
+    return [{**first, "text": text}]

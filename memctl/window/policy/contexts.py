@@ -264,8 +264,8 @@ class Tier(msgspec.Struct, frozen=True):
     """The size class of the summary that is to replace the shared slice, which is what all agents' contexts share.
 
     `name` is "micro", "phase" or "macro", from small to large. `most` is the number of tokens that such a summary may
-    have, and `needs` the number that one sentence for each long block takes. `reduction` is the fraction of the slice
-    that the summary saves. `why` is the reason for the choice, as a sentence.
+    have, and `needs` how many it would have with one sentence for each long block. `reduction` is the fraction of the
+    slice that the summary saves. `why` is the reason for the choice, as a sentence.
     """
 
     name: str

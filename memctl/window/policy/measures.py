@@ -51,21 +51,21 @@ def relevant(parsed: ParsedText, task: str) -> list[bool]:
         return whole > 0 and sum(weights[term] for term in own[number] & weights.keys()) >= ENOUGH * whole
 
     frame = [is_frame(block) for block in parsed.blocks]
-    found = [matches(block.number) for block in parsed.blocks]
+    relevance = [matches(block.number) for block in parsed.blocks]
     units, passing = units_of(parsed), parsed.passes_down()
-    bearing = {units[number] for number, bears in enumerate(found) if bears and units[number] >= 0}
-    found = [bears or units[number] in bearing for number, bears in enumerate(found)]
+    bearing = {units[number] for number, bears in enumerate(relevance) if bears and units[number] >= 0}
+    relevance = [bears or units[number] in bearing for number, bears in enumerate(relevance)]
     for block in parsed.blocks:  # parents come before their children
         number, parent = block.number, block.parent
         if parent >= 0 and passing[parent]:
-            found[number] = found[number] or found[parent]
+            relevance[number] = relevance[number] or relevance[parent]
             frame[number] = frame[number] or (frame[parent] and units[number] < 0)
-    found = [bears or framing for bears, framing in zip(found, frame, strict=True)]
+    relevance = [bears or framing for bears, framing in zip(relevance, frame, strict=True)]
     for block in reversed(parsed.blocks):  # what has something that matters below it is its title
         parent = block.parent
-        if parent >= 0 and found[block.number] and (passing[parent] or parsed.blocks[parent].is_heading):
-            found[parent] = True
-    return found
+        if parent >= 0 and relevance[block.number] and (passing[parent] or parsed.blocks[parent].is_heading):
+            relevance[parent] = True
+    return relevance
 
 
 def units_of(parsed: ParsedText) -> list[int]:

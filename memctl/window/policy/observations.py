@@ -139,8 +139,8 @@ def merged(lines: Sequence[Observation]) -> list[Observation]:
     """Return the lines of a log of batches, with neighbouring lines about the same batch merged into one.
 
     The merged line has the values of the later line. But the growth and the counts of compressions since the last batch
-    are those of the earlier line, the triggers are all that fired in either, and of the requests and denials the higher
-    numbers count.
+    are those of the earlier line, the triggers are all that fired in one of the two lines, and the numbers of requests
+    and denials are the higher ones of the two lines.
     """
     observations: list[Observation] = []
     for line in lines:
@@ -161,7 +161,7 @@ def merged(lines: Sequence[Observation]) -> list[Observation]:
 
 
 def note(memory: Memory, observation: Observation) -> None:
-    """Append an observation to a memory's log of batches, unless only its date differs from the last line.
+    """Append an observation to a memory's log of batches, unless it differs from the last line only in its date.
 
     A failure to write is ignored, because the caller's verdict is right without it.
     """
@@ -202,24 +202,24 @@ def measure_state(observations: Sequence[Observation], events: Sequence[Workflow
     They are measured from the log of batches of parallel work and the events of the workflow with the id `workflow`,
     and hold for its next batch.
     """
-    past = [one for one in observations if one.workflow == workflow]
+    past = [observation for observation in observations if observation.workflow == workflow]
     last, open_ = past[-1].date if past else "", since_checkpoint(events, workflow)
     compressed = compressions(events, workflow, "")
     end = compressed[-1].timestamp if compressed else ""
-    since = [one for one in past if one.date > end]
+    since = [observation for observation in past if observation.date > end]
     deltas = [after.scs - before.scs for before, after in pairwise(past) if after.scs > before.scs]
     left = compressed[-1].after_state.aws_size if end > last else None
-    denials = [bool(one.denied) for one in past if one.requests]
-    boundaries = [one.timestamp for one in open_ if one.event_type in ("phase_boundary", PHASES[0])]
+    denials = [bool(observation.denied) for observation in past if observation.requests]
+    boundaries = [event.timestamp for event in open_ if event.event_type in ("phase_boundary", PHASES[0])]
     return ContextState(
         delta_payload=round(median(deltas)) if len(deltas) >= _FEWEST_DELTAS else None,
-        pending_escalations=[one.action_taken for one in open_ if one.event_type == "escalation"] or None,
-        deferred_compressions=sum(bool(one.fired) for one in since) if past else None,
+        pending_escalations=[event.action_taken for event in open_ if event.event_type == "escalation"] or None,
+        deferred_compressions=sum(bool(observation.fired) for observation in since) if past else None,
         phase_boundary=any(moment > max(end, last) for moment in boundaries) or None,
         batches_since_compression=len(since) if past else None,
         aws_before=(past[-1].aws if past else None) if left is None else left,
         events=len(open_) if events else None,
-        scs_history=[one.scs for one in past[-_HISTORY:]] or None,
+        scs_history=[observation.scs for observation in past[-_HISTORY:]] or None,
         parallel_denials=[*reversed(denials), False].index(False) if past else None,
     )
 
@@ -286,8 +286,12 @@ def _decide(middle: float | None, rate: float | None, no_ops: int) -> tuple[str,
     used = f"the median share of the threshold in use is {middle:.0%}"
     if middle > RAISE_MEDIAN:
         if rate is not None and rate > RAISE_DENIED:
-            return "raise", f"{used} (above 75 %) and {rate:.0%} were denied (above 30 %)"
-        denied = "no parallel work was asked for" if rate is None else f"only {rate:.0%} were denied (30 % needed)"
+            return "raise", f"{used} (above 75 %) and {rate:.0%} of the batches were refused (above 30 %)"
+        denied = (
+            "no parallel work was asked for"
+            if rate is None
+            else f"only {rate:.0%} of the batches were refused (30 % needed)"
+        )
         return "keep", f"{used}, but {denied}"
     if middle < LOWER_MEDIAN:
         saved = f"{no_ops} of the macro summaries saved nothing"

@@ -75,7 +75,7 @@ class Performance(msgspec.Struct, frozen=True):
 
 
 def measure(window: Window) -> Performance:
-    """Return the performance of a model in one session.
+    """Return how fast a model answered and how many of its calls failed in one session, by the size of the context.
 
     `window` has the session's requests, as read from a transcript.
     """

@@ -346,36 +346,44 @@ def _of_block(item: Measured, measures: Measures) -> Iterator[Advice]:
         action = "state this once, and refer to it" if item.is_preserved else "remove what is repeated"
         yield _change(item, "redundancy", action, f"{repeated:.0%} of the block repeats {lines}", tokens * repeated)
     if stale.share:
-        action = "remove" if stale.is_whole and not item.is_preserved else "bring up to date"
+        action = "remove" if stale.is_whole and not item.is_preserved else "bring it up to date"
         yield _change(item, "staleness", action, stale.why, tokens * stale.share)
     is_new = stale.share < 1 and repeated < _REPEATED and not item.is_preserved
     if item.is_relevant is False and is_new and 1 - (irrelevance(measures) or 0.0) <= RELEVANCE:
-        yield _change(item, "relevance", "remove, or load it on demand", "it has too few words of the task", tokens)
+        yield _change(
+            item,
+            "relevance",
+            "remove it, or load it only when it is needed",
+            "it has too few words of the task",
+            tokens,
+        )
 
 
 def _structure(measures: Measures) -> Iterator[Advice]:
     """Yield advice on blocks that are too long, that no boundary sets apart, or that are critical and come late."""
     for item in long_blocks(measures):
         why = f"{item.block.tokens:,} tokens in one block; at most {LONG_BLOCK}"
-        yield _change(item, "block size", "break up with headings or empty lines", why)
+        yield _change(item, "block size", "break it up with headings or empty lines", why)
     for item in boundaries(measures)[2]:
         why = "another type of content begins here without a boundary"
-        yield _change(item, "boundaries", "set apart with a fence or a heading", why)
+        yield _change(item, "boundaries", "set it apart with a fence or a heading", why)
     items = critical(measures)
     if (position(measures, items) or 0) > PLACEMENT:
         for item in items:
             if item.before > PLACEMENT * measures.tokens:
                 why = f"its weight is {item.weight}/10, and it begins at {measures.share(item.before):.0%} of the text"
-                yield _change(item, "placement", "move up", why)
+                yield _change(item, "placement", "move it up", why)
 
 
 def _dense(measures: Measures) -> Iterator[Advice]:
     if density(measures) <= DENSITY:
         saved = measures.parsed.tokens - measures.useful_text_tokens
         way = {"xml": "lines `name: value` in place of elements", "json": "lines `name: value` in place of JSON"}
-        action = f"write it with less markup: {way.get(measures.parsed.format, 'fewer marks, rules and empty lines')}"
+        action = (
+            f"write the text with less markup: {way.get(measures.parsed.format, 'fewer marks, rules and empty lines')}"
+        )
         end = max((block.end for block in measures.parsed.blocks), default=1)
-        yield Advice("density", action, 1, end, "the whole", f"{saved:,} tokens are not content", saved)
+        yield Advice("density", action, 1, end, "the whole", f"{saved:,} tokens are markup or padding", saved)
     if measures.padding:
         phrases = ", ".join(sorted(set(map(str.lower, measures.padding)))[:5])
         first = measures.padding[0].lower()

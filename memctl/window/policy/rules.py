@@ -83,7 +83,7 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def projected(self) -> int:
-        """The size, in tokens, that the shared slice of the contexts will have after the next work.
+        """The size, in tokens, that the shared slice of the contexts will have after the next phase or batch of work.
 
         It is the present size, plus what the next phase or the agents' results will add, whichever is more.
         """

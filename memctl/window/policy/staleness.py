@@ -1,10 +1,9 @@
 """Finds the parts of a text that are outdated (rules.md#quality).
 
-A block is outdated (stale) if it shows a record of the memory that is superseded, archived or expired, or one that is
-resolved or done without saying so.
-A sentence is stale if it mentions such a record as if the record still held. Text that shows no record is judged by its
-words: it is stale if it says "obsolete" or the like, if it is struck out, or if all dates in it are older than 90 days,
-the age at which decisions are archived.
+A block is outdated (stale) if it shows a record of the memory that is superseded, archived or expired. It is also stale
+if it shows a record that is resolved or done, but does not say so. A sentence is stale if it mentions such a record as
+if the record still held. Text that shows no record is judged by its words: it is stale if it says "obsolete" or the
+like, if it is struck out, or if all dates in it are older than 90 days, the age at which decisions are archived.
 """
 
 from __future__ import annotations

@@ -115,11 +115,11 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
     spoken = (*happened.said, *prompts[1:])
     constraints = [line for text in (*happened.said, *prompts) for line in binding(text)]
     messages = [line for text in spoken if len(line := one_line(text)) <= VERBATIM and line not in constraints]
-    decisions = [text for one in happened.decisions for text in (one.text, *one.alternatives)]
-    known = [one.statement for one in happened.found if one.label in (labels.DECISION, *events.OPEN)]
+    decisions = [text for decision in happened.decisions for text in (decision.text, *decision.alternatives)]
+    known = [finding.statement for finding in happened.found if finding.label in (labels.DECISION, *events.OPEN)]
     errors = [failure.message for failure in happened.open_failures]
     typed = [text for text in (*happened.said, *happened.prompts) if len(text) <= LONGEST_TYPED]
-    mentions = [one for text in (*decisions, *happened.open_issues, *typed, *more) for one in named_in(text)]
+    mentions = [mention for text in (*decisions, *happened.open_issues, *typed, *more) for mention in named_in(text)]
     files = [*list(happened.files)[-RECENT_FILES:], *happened.changed[-MOST_FILES:]]
     by_kind = {
         TASK: [text[:LONGEST_TYPED] for text in prompts[:1]],
@@ -200,7 +200,7 @@ def missing_in(wanted: Iterable[Essential], text: str) -> list[Essential]:
 
 
 def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> set[str]:
-    """Return the paths and errors that a tool's result must keep when it is shortened: other messages name them.
+    """Return the paths and errors in tools' results that must stay when these are shortened: other messages name them.
 
     Numbers are left out: those that matter are also in the messages of the user and the model, which stay as they are.
     """

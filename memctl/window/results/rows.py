@@ -259,7 +259,7 @@ def errors(text: str) -> Iterator[SummaryLine]:
             key = _VARIABLE.sub("#", shown)
             groups[key] = (groups[key][0] if key in groups else row, groups.get(key, ("", 0))[1] + 1)
     for number, (first, count) in enumerate(list(groups.values())[:_MOST_ERRORS]):
-        times = f" ({count:,} times, but for numbers)" if count > 1 else ""
+        times = f" ({count:,} times, with other numbers)" if count > 1 else ""
         yield SummaryLine((ERROR, number), _ERRORS, line(first.strip()) + times)
 
 
@@ -384,7 +384,7 @@ def _diff(output: Output) -> Iterator[SummaryLine]:
     for number, (name, context) in enumerate(dict.fromkeys(places)):
         yield SummaryLine((SECOND, number), "In", line(f"{name}: {context}"))
     for number, row in enumerate(row for row in output.text.split("\n") if re.match(r"[+-](?![+-]{2} )\s*\S", row)):
-        yield SummaryLine((THIRD, number), "Changed lines, the first of them", line(row))
+        yield SummaryLine((THIRD, number), "The first changed lines", line(row))
 
 
 _DEPTH = 3  # of objects in objects that are looked into for lists
@@ -428,7 +428,9 @@ def _items(name: str, value: Any, depth: int = 0) -> Iterator[SummaryLine]:
         part = {key: inner for key, inner in item.items() if _TELLING_KEY.match(key)} if is_object else item
         if part or not is_object:
             shown = msgspec.json.encode(part).decode()
-            yield SummaryLine((SECOND, number), "Items, by what tells them apart", line(f"{name}[{number}]: {shown}"))
+            yield SummaryLine(
+                (SECOND, number), "Items, by the fields that identify them", line(f"{name}[{number}]: {shown}")
+            )
 
 
 def _file(output: Output) -> Iterator[SummaryLine]:

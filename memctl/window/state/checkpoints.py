@@ -68,7 +68,7 @@ class CrossWindowStateManager(StateStore):
         name = "" if base is None else str(base)
         how = SaveOptions(workflow=self.workflow, window=state.window_id, base=name, is_whole=True)
         top = f"{self._memory.repository.top.as_posix()}/"
-        inside = (msgspec.structs.replace(one, path=one.path.removeprefix(top)) for one in state.files)
+        inside = (msgspec.structs.replace(file, path=file.path.removeprefix(top)) for file in state.files)
         state = msgspec.structs.replace(state, files=tuple(inside))
         options = WriteOptions(reason="the state of a window", redact=True)
         made, _ = task_state.save(self._memory, state, how, options)

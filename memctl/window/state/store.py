@@ -249,7 +249,7 @@ def validate(state: TaskState) -> Validation:
         f"Invalid window_id: {state.window_id}": state.window_id < 1,
         f"Invalid version: {state.version}": state.version < 0,
     }
-    begin = "Has planned steps, and none in progress or next: the agent may begin with the wrong one"
+    begin = "Has planned steps, but no step in progress and no next action: the agent may begin with the wrong step"
     has_no_begin = state.planned and not (state.in_progress or state.next_actions)
     return Validation(tuple(text for text, is_so in errors.items() if is_so), (begin,) if has_no_begin else ())
 
@@ -297,5 +297,5 @@ def notes_in(folder: Path, path: str) -> Notes:
             files.append_line(files.locate(folder, path), line.encode(errors="replace"))
 
     lines = (text_of(folder, path) or "").split("\n")
-    found = [match for line in lines if (match := _LINE.fullmatch(line))]
-    return Notes([Note(match[2].lower(), match[3], match[1].lower()) for match in found], keep)
+    matches = [match for line in lines if (match := _LINE.fullmatch(line))]
+    return Notes([Note(match[2].lower(), match[3], match[1].lower()) for match in matches], keep)

@@ -216,7 +216,7 @@ class Succession:
         return own
 
     def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
-        """Store the state of the task when the window becomes full enough for a save, but only once in a row.
+        """Store the state of the task when the window becomes full enough for a save, once until it is emptier again.
 
         `is_above` says whether it is full enough now (rules.md#window-state). The result is None if nothing was to be
         stored: because `is_above` is False, because it was True at the last call in this window already, or because

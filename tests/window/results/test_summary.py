@@ -106,7 +106,7 @@ def test_a_log_keeps_levels_and_each_error_once() -> None:
     made = summed(*bash("docker logs shop"), "\n".join(entries))
     assert made.form == rows.LOG
     assert "900 lines (INFO 897, ERROR 2, WARN 1)" in made.text
-    assert "ERROR pool exhausted after 30 s for tenant 7 (2 times, but for numbers)" in made.text
+    assert "ERROR pool exhausted after 30 s for tenant 7 (2 times, with other numbers)" in made.text
     assert "after 31 s" not in made.text
     assert "retrying charge-482" in made.text
 

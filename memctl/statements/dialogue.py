@@ -1,10 +1,11 @@
 """Find what a user and an agent state in a dialogue in ordinary sentences, with the speaker and the turn of each.
 
 A short consent such as "yes" is joined with the proposal that it answers. A request of the user, or a change that the
-agent agrees to make, counts as a decision only if files are changed afterwards. If nobody has stated a decision since
-the user's last prompt, the agent's report of what it changed counts as a decision. A statement replaces an earlier one
-about the same topic, except that an agent's statement does not replace the user's. A statement that its speaker takes
-back is dropped.
+agent agrees to make, counts as a decision only if files are changed afterwards. A request that only names a goal does
+not count, nor does what the first prompt says that the user wants to do: that is the session's intent. If nobody has
+stated a decision since the user's last prompt, the agent's report of what it changed counts as a decision. A statement
+replaces an earlier one about the same topic, except that an agent's statement does not replace the user's. A statement
+that its speaker takes back is dropped.
 """
 
 from __future__ import annotations

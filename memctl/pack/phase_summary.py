@@ -1,6 +1,6 @@
-"""Summarize the memory for the next phase of work, when no sub-agent's result says how to go on.
+"""Summarize the memory for the next phase of work: PROCEED, STOP or CLARIFY, with the reason, facts and paths.
 
-The summary has a decision, its reason, and facts (rules.md#phase-summaries).
+`context_summary` does the same with what a sub-agent returned (rules.md#phase-summaries).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Mention(msgspec.Struct, frozen=True, array_like=True):
 
 
 def in_text(text: str, first_line: int = 1) -> list[Mention]:
-    """Return the references in a Markdown text, without those in code; each is returned once per line.
+    """Return the record ids and § markers in a Markdown text, without those in code; each is returned once per line.
 
     `first_line` is the number of the text's first line in its file.
     """
@@ -41,7 +41,7 @@ def in_text(text: str, first_line: int = 1) -> list[Mention]:
 
 @lru_cache(maxsize=8)  # one command calls it up to four times for the same page
 def _references(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the line (1-based) and the text of each reference, each once per line."""
+    """Return the line (from 1) and the text of each id or § marker outside of code, each once per line."""
     if "`" not in text and "~" not in text and "    " not in text and "\t" not in text:  # no code anywhere
         return tuple(dict.fromkeys(_in_prose(text)))
     references = []
@@ -53,7 +53,10 @@ def _references(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def _in_prose(text: str) -> list[tuple[int, str]]:
-    """Return the references in a text without any code, five times as fast as line by line."""
+    """Return the line (from 1) and the text of each id or § marker in a text that has no code.
+
+    This is five times as fast as line by line.
+    """
     prose, line, counted, end = [], 1, 0, 0
     for beginning in _BEGINNING.finditer(text):
         start = beginning.start()

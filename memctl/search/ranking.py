@@ -45,7 +45,7 @@ _MEANING = 0.2  # the share of similarity of meaning, if a model is configured; 
 _ALIKE = 0.25
 _NAMED = 10  # the first results, among which the one that a query names is looked for
 _SCALED = ("score", "own", "around", "meaning", "importance", "recency", "access", "match")
-_FEW = 1_000  # reading this many records one by one takes as long as reading all of 10,000
+_FEW, _SHARE = 1_000, 0.1  # reading more records, and this share of all, one by one takes as long as reading all
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
@@ -127,19 +127,23 @@ def search(
     are_enough = most is not None and len(found) >= most
     weights = limits(shares(snapshot.config.search_weights))
     ranked: list[Result] = []
+    by_id: dict[str, Record] = {}
     while found and (most is None or len(ranked) < most):
         # A score lies between the text's part of a match and the whole match, so entries that match too weakly to be
         # among the results need not be read.
         missing = len(found) if most is None else min(most - len(ranked), len(found))
         least = found[missing - 1].share * weights["text"]
         read = sum(match.share >= least for match in found)
-        ranked += _results(snapshot, found[:read], filters, now, weights, reads_all=most is None and read > _FEW)
+        records = sum(row[-1] for row in snapshot.catalogue.statuses()) if most is None and read > _FEW else 0
+        reads_all = 0 < _SHARE * records < read
+        ranked += _results(snapshot, found[:read], filters, now, weights, reads_all=reads_all)
+        by_id = {record.id: record for record in reversed(snapshot.records)} if reads_all else {}
         ranked.sort(key=lambda result: (-result.score, result.id, result.number))
         ranked, found = _best_of_each_session(ranked), found[read:]
     if most is not None and are_enough and len(ranked) < most:  # the filter accepts few of the best matches
         return search(snapshot, query, now, filters, kinds)[:most]
     ranked = _named_first(snapshot, query, ranked[:most], weights["text"])
-    return _successors_first(snapshot, ranked, filters, kinds, numbers)[:most]
+    return _successors_first(snapshot, by_id, ranked, filters, kinds, numbers)[:most]
 
 
 def count(
@@ -216,7 +220,7 @@ def _results(
     """Read and score the entries of some matches; leaves out records that the filter does not accept."""
     paths = {match.hit.path for match in ranked if match.hit.kind in KINDS}
     records = snapshot.records if reads_all else snapshot.catalogue.at(paths)
-    passing = {record.path: record for record in filters.keep(records) if record.path in paths}
+    passing = {record.path: record for record in filters.keep(record for record in records if record.path in paths)}
     titles = snapshot.texts.titles([match.hit.number for match in ranked if match.hit.kind in PLACES])
     return [
         _result(match, passing.get(match.hit.path), titles, now, weights)
@@ -227,6 +231,7 @@ def _results(
 
 def _successors_first(
     snapshot: Snapshot,
+    by_id: Mapping[str, Record],
     ranked: Sequence[Result],
     filters: Filters,
     kinds: Collection[str],
@@ -235,11 +240,11 @@ def _successors_first(
     """Put the present successors of each superseded record directly before it, unless they come before it anyway.
 
     Such a successor gets the score of the record, with all its parts. It has to pass the filters and be of one of the
-    kinds; `numbers` has the rows of the records that match, by path.
+    kinds; `numbers` has the rows of the records that match, by path. `by_id` has the records that are read already.
     """
     placed: dict[str | tuple[str, int], Result] = {}
     for result in ranked:
-        for record in filters.keep(_successors(snapshot, result.record)):
+        for record in filters.keep(successors) if (successors := _successors(snapshot, by_id, result.record)) else ():
             if record.path not in placed and record.memory_type in kinds:
                 placed[record.path] = msgspec.structs.replace(
                     result,
@@ -254,12 +259,12 @@ def _successors_first(
     return list(placed.values())
 
 
-def _successors(snapshot: Snapshot, record: Record | None) -> list[Record]:
+def _successors(snapshot: Snapshot, by_id: Mapping[str, Record], record: Record | None) -> list[Record]:
     """Return the records that took the place of a superseded one and are not superseded themselves."""
     present: list[Record] = []
     seen, names = set[str](), list(_superseded_by(record))
     for name in names:  # which grows by the successors of successors
-        successor = None if name in seen else snapshot.find(name)
+        successor = None if name in seen else by_id.get(name) or snapshot.find(name)
         seen.add(name)
         if successor is not None and not _superseded_by(successor):
             present.append(successor)

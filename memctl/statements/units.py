@@ -75,10 +75,11 @@ def units(text: str) -> Iterator[Unit]:
 
 
 def sentences(text: str) -> Iterator[Unit]:
-    """Yield the sentences of a text, each on one line and without marks.
+    """Yield the sentences of a text, each on one line, without `**` and without the bullet or number of a list item.
 
-    A sentence that ends with a colon is joined with the first sentences of the list items that follow it: "We need: a
-    cache; a pool". If no list follows, it is joined with the next sentence, and if nothing follows, it is left out.
+    A sentence that ends with a colon is joined with the first sentences of the list items that follow it, at most four:
+    "We need: a cache; a pool". If no list follows, it is joined with the next sentence. It is left out if nothing
+    follows before the next heading. Both are left out if what follows is a next step of the work: "Let me look".
     """
     opened: Unit | None = None
     items: list[Unit] = []
@@ -108,7 +109,7 @@ def sentences(text: str) -> Iterator[Unit]:
 
 
 def without_marks(text: str) -> str:
-    """Return a text on one line, without marks of bold, and without the bullet or number of a list item."""
+    """Return a text on one line, without `**`, and without the bullet or number of a list item."""
     line = one_line(text.replace("**", ""))
     match = _ITEM.match(line)
     return line[match.end() :] if match else line
@@ -128,8 +129,10 @@ def _announced(opened: Unit, items: list[Unit]) -> Iterator[Unit]:
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield the blocks of a text as (number of the first line, form, lines), paragraphs and items without their
-    marks."""
+    """Yield the blocks of a text as (number of the first line, form, lines).
+
+    The lines of a paragraph or list item are without the `>` of a quotation, and without the item's bullet or number.
+    """
     number = 0
     while number < len(lines):
         line, start = lines[number], number
@@ -197,7 +200,7 @@ def _is_broken(lines: list[str], start: int, number: int) -> bool:
 
 
 def _bare(line: str) -> str:
-    """Return a line without the marks of a quotation and an item."""
+    """Return a line without the `>` of a quotation, and without the bullet or number of a list item."""
     line = _QUOTE.sub("", line)
     match = _ITEM.match(line)
     return line[match.end() :] if match else line

@@ -87,7 +87,8 @@ def parse(query: str, substitutes: Substitutes) -> FtsQuery:
         wanted += [each for word in quoted for each in _alternatives(word, once)]
     known = dict.fromkeys([*phrases, *wanted])
     anything = " OR ".join(known)
-    any_of_it = " AND ".join([*phrases, f"({anything})"]) if is_exact else anything
+    required = [*phrases, f"({anything})"] if wanted else phrases  # phrases alone are not looked for twice
+    any_of_it = " AND ".join(required) if is_exact else anything
     replaced = {word: others for word, others in guessed.items() if others}
     pairs = () if is_exact else tuple(pair for pair in _pairs(query) if pair not in known)
     return FtsQuery(any_of_it, anything if wanted else "", replaced, tuple(dict.fromkeys(wanted)), pairs)

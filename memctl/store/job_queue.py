@@ -33,7 +33,7 @@ class NotNow(Exception):
 
 
 class JobNote(NamedTuple):
-    """The note of an event whose work is a job.
+    """The note of a job: the work that an event of a session needs, left to a process in the background.
 
     `file` is the note's file, `key` the key of the event's session (`session_dir.key`), and `tries` how often the job
     was started.
@@ -83,7 +83,7 @@ def notes(root: Path) -> list[JobNote]:
 
 
 def notes_of(folder: SessionDir) -> list[JobNote]:
-    """Return the notes of one session, oldest first."""
+    """Return the notes of the jobs that wait in one session, oldest first."""
     return [note for note in notes(folder.root) if note.key == folder.key]
 
 

@@ -1,8 +1,8 @@
 """The commits that last changed the texts of records, stored in a table of the cache.
 
-The table has each text that a record ever had in the history of a certain commit, with the commit that introduced the
-text. A query reads only the commits made after that commit, mostly one or two, and adds their texts to the table.
-Without the table, Git would take 0.3 s to read all commits of a memory that has 10,000.
+The table covers the history of the commit that was HEAD at the last query: each text that a record ever had, with the
+commit that introduced the text. The next query reads only the commits made since, mostly one or two, and adds their
+texts to the table. Without the table, Git would take 0.3 s to read all commits of a memory that has 10,000.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _worktree_blobs(memory: Memory, paths: Iterable[str], head: str, read: _Read
 def _find_introductions(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, Introduction]:
     """Return the introductions of some texts, by path.
 
-    If a text differs from the one before only in retrieval counts, it is that of the text before.
+    A text that differs from the one before only in retrieval counts has the introduction of that earlier text.
     """
     by_path = {path: introduction for path, blob in blobs.items() if (introduction := find(path, blob)) is not None}
     open_ones = {path: introduction for path, introduction in by_path.items() if introduction.before}

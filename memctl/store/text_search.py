@@ -42,8 +42,8 @@ _JOINED = f"{_LIVE} CROSS JOIN entries ON entries.number = texts.rowid"
 # match the smallest number; nothing is -0.0.
 # The share of a query's words that a text has is no factor, since long texts have more of them: with its root, MRR on
 # half of imported.jsonl is .795 and not .813 (BM25 .807), on half of bench/conversations.py .528, not .494 (.359).
-_BEST = f"SELECT rowid, 0 - bm25(texts, {_WEIGHTS}) AS score FROM texts WHERE texts MATCH ?"
-_WITH_PAIRS = f"SELECT rowid, sum(score) AS score FROM ({{0}} UNION ALL SELECT rowid, {_PAIR} * score FROM ({{0}}))"
+_BEST = f"SELECT rowid, {{}} * (0 - bm25(texts, {_WEIGHTS})) AS score FROM texts WHERE texts MATCH ?"
+_SUM = "SELECT rowid, sum(score) AS score FROM ({}) GROUP BY rowid"
 # Not `rowid IN`: FTS5 would be asked anew for each of them. `+` keeps it to one pass, in which others are not scored.
 _WITHIN = " AND +rowid IN (SELECT rowid FROM texts WHERE texts MATCH ?)"
 _MATCH = (
@@ -56,8 +56,11 @@ _LINKS = "SELECT number, key FROM links WHERE number IN (SELECT value FROM json_
 _SNIPPET = f"snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS})"
 _EXCERPTS = (
     f"SELECT rowid, CASE WHEN length(body) <= {_PIECE} THEN {_SNIPPET} END FROM texts"
-    " WHERE texts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
+    " WHERE texts MATCH ? AND {}rowid IN (SELECT value FROM json_each(?))"
 )
+# Words to look up for the excerpts of as many rows as are mostly shown: of 100,000 texts that takes 1 ms, and one pass
+# over all that match 2 to 24 ms. Of more it takes longer, and so it does of a prefix, which is many words.
+_SEEKS = 400
 _BEST_PIECE = (
     f"SELECT {_SNIPPET} FROM texts WHERE texts MATCH ?1 AND rowid ="
     " (SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rank, rowid LIMIT 1)"
@@ -113,9 +116,10 @@ class StoredTexts:
 
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
         parsed_query = self._fts_query(query)
-        has_no_phrase = parsed_query.any_of_it == parsed_query.without_phrases
-        rows = self._best(parsed_query, most, kinds) if most is not None and has_no_phrase else []
-        for expression in (parsed_query.any_of_it, parsed_query.without_phrases):
+        expressions = parsed_query.any_of_it, parsed_query.without_phrases
+        are_some = expressions[0] == expressions[1] and " OR " in expressions[0]
+        rows = self._best(parsed_query, most, kinds) if most is not None and are_some else []
+        for expression in filter(None, expressions):
             rows = rows or self._matching(expression, parsed_query.pairs, kinds, most)
         return [Hit(path, text, kind, key, number, thread) for number, path, text, kind, key, thread in rows]
 
@@ -130,12 +134,12 @@ class StoredTexts:
     ) -> list[Any]:
         """Return the rows of what matches an expression of words, or of the best, which pairs of words make better;
         with `rarer` they have to match that, too."""
-        best = _BEST + (_WITHIN if rarer else "")
-        best = f"{_WITH_PAIRS.format(best)} GROUP BY rowid" if pairs else best
+        asked = [(1, words)] * bool(words) + [(_PAIR, " OR ".join(pairs))] * bool(pairs)
+        best = " UNION ALL ".join(_BEST.format(factor) + (_WITHIN if rarer else "") for factor, _ in asked)
+        best = _SUM.format(best) if len(asked) > 1 else best
         statement = _MATCH.replace("{kinds}", ", ".join("?" * len(kinds))).replace("{best}", best)
-        values = filter(None, (words, rarer, *((" OR ".join(pairs), rarer) if pairs else ())))
-        limit = -1 if most is None else max(_SPARE * most, _LEAST)
-        rows = self._rows(statement, *values, limit, *kinds) if words else []
+        values = [value for _, expression in asked for value in (expression, rarer) if value]
+        rows = self._rows(statement, *values, -1 if most is None else max(_SPARE * most, _LEAST), *kinds)
         if most is None or rarer or len(rows) >= most:
             return rows
         # Some of the best may be of other views or kinds, and the best of this one below them.
@@ -145,16 +149,21 @@ class StoredTexts:
         """Return the rows of a match but for texts that have none of its rarer words and pairs of words; [] if one of
         those may be among the `most` best. To score 10,000 texts takes 40 ms, and a prompt mostly has a word that all
         of them have. What more than half of them have counts for next to nothing (`_LEAST_FREQUENCY`) and is not
-        scored: that takes half of the time."""
+        scored: that takes half of the time. A word that no text has gives nothing, and leaves no doubt."""
         total = self._total()
-        counts = {words: self._count(words) for words in (*query.words, *query.pairs)}
-        weights = {words: _most_given(total, number) for words, number in counts.items()}
-        scored = [word for word in query.words if 2 * counts[word] <= total]
+        counts = {word: self._count(word) for word in query.words}
+        scored = [word for word, number in counts.items() if 0 < 2 * number <= total]
+        counts |= {pair: self._count(pair) for pair in query.pairs if scored}
+        weights = {words: _most_given(total, number) for words, number in counts.items() if number}
+        weights |= {pair: _PAIR * weights[pair] for pair in query.pairs if pair in weights}
+        tries: list[tuple[str, float]] = []
         for share in (_FREQUENT_FIRST, _FREQUENT) if total > _LARGE else (_FREQUENT,):
-            rarer, rest = _rarer(sorted(counts, key=counts.__getitem__), weights, share)
-            if not rarer or 2 * sum(counts[words] for words in rarer) > total:
-                break
-            within = "" if set(scored) <= set(rarer) else " OR ".join(rarer)
+            rarer, rest = _rarer(sorted(weights, key=counts.__getitem__), weights, share)
+            if not set(scored) <= set(rarer) and 2 * sum(counts[words] for words in rarer) <= total:
+                tries.append((" OR ".join(rarer), rest))
+        frequent = weights.keys() - {*scored, *query.pairs}
+        tries += [("", sum(weights[word] for word in frequent))] * bool(frequent and (scored or query.pairs))
+        for within, rest in tries:
             rows = self._matching(" OR ".join(scored), query.pairs, kinds, most, within)
             if sum(score > rest for _, _, score, *_ in rows) >= most:
                 return rows
@@ -175,7 +184,9 @@ class StoredTexts:
 
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
         parsed_query = self._fts_query(query)
-        rows = self._rows_matching(_EXCERPTS, query, str(list(numbers)))
+        seeks = len(numbers) * (1 + parsed_query.any_of_it.count(" OR "))
+        is_pass = "*" in parsed_query.any_of_it or seeks > _SEEKS
+        rows = self._rows_matching(_EXCERPTS.format("+" if is_pass else ""), query, str(list(numbers)))
         pairs = (
             (number, self._of_best_piece(number, parsed_query) if marked is None else marked) for number, marked in rows
         )

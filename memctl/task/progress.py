@@ -127,9 +127,9 @@ def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def reach(before: Sequence[Step], step: Step, *, goes_back: bool = False) -> tuple[Step, ...]:
-    """Return the steps `before`, in which the step with the text of `step` has got the status of `step`.
+    """Return the steps `before`, updated by `step`: the step with the same text gets the status of `step`.
 
-    If no step in `before` has this text, `step` is added at the end. Statuses have the order planned, in progress,
+    If there is no step with this text, `step` is added at the end. Statuses have the order planned, in progress,
     claimed, done. A step never goes back to an earlier status, unless `goes_back` is True and the step is not done yet.
     """
     steps = _by_key(before)

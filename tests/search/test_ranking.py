@@ -230,6 +230,16 @@ def test_successor_comes_directly_before_the_record_it_supersedes_even_without_a
     assert lifted.score == before.score
 
 
+@pytest.mark.parametrize("count", [2, 2_202])  # of the second all records are read at once
+def test_successors_are_found_among_few_and_among_many_records(count: int) -> None:
+    records = [
+        made(n, status="superseded", superseded_by=[made(n + 1).id]) if n % 2 else made(n)
+        for n in range(1_001, 1_001 + count)
+    ]
+    hits = [hit(record, 5) for record in records if record.superseded_by]
+    assert found(records, hits) == [name for r in records if r.superseded_by for name in (*r.superseded_by, r.id)]
+
+
 def test_successor_that_the_filter_refuses_is_left_out() -> None:
     old = made(1, status="superseded", superseded_by=[made(2).id])
     assert found([old, made(2)], [hit(old, 1)], Filters(statuses=("superseded",))) == [old.id]

@@ -31,6 +31,7 @@ def test_a_query_of_stop_words_alone_asks_for_them() -> None:
 
 def test_a_phrase_must_occur_and_a_beginning_may() -> None:
     assert any_of('"rate limit" auth*') == '"rate limit" AND ("rate limit" OR "auth"*)'
+    assert any_of('"rate limit"') == '"rate limit"'
     assert fts_query.parse('"rate limit"', nothing).without_phrases == ""
     assert fts_query.parse('"rate limit" pool', nothing).without_phrases == '"rate limit" OR "pool"'
 

@@ -198,6 +198,8 @@ def test_the_best_matches_are_the_same_when_texts_with_frequent_words_alone_are_
         "invoice kettle",
         "gateway",
         "Lanterns oil",
+        "gateway oil",  # only frequent words, so only the pair tells
+        "zzzzzzzz kettle lantern",  # a word that no text has
         "x",
     ):
         every, best = texts.match(query), texts.match(query, 4)
@@ -209,6 +211,19 @@ def test_the_best_matches_are_the_same_when_texts_with_frequent_words_alone_are_
         assert {hit.path for hit in best} <= {hit.path for hit in every}
         passed += len(best) < len(every)
     assert passed
+
+
+def test_excerpts_are_the_same_for_one_row_and_for_many(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    words = [f"{first}{second}mill" for first in "abcdefghij" for second in "klmno"]
+    records = [{"memory_type": "learning", "title": word, "lesson": f"The {word} is old"} for word in words]
+    (tmp_path / "records.jsonl").write_text("\n".join(map(json.dumps, records)))
+    memctl("import", str(tmp_path / "records.jsonl"))
+    texts = snapshot(repo).texts
+    for query in ("old", '"is old"', " ".join(words), "ak* old"):
+        many = texts.excerpts(query, [hit.number for hit in texts.match(query)])
+        assert len(many) == 50
+        for number, excerpt in many.items():
+            assert texts.excerpts(query, [number]) == {number: excerpt}
 
 
 def test_similar_records_share_rare_words(repo: Path, memctl: Memctl) -> None:

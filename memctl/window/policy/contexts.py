@@ -195,9 +195,9 @@ def _key(block: TextBlock) -> str:
 def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
     """Return a sentence for each record that one agent works on and that has to wait for another agent's work.
 
-    Such a sentence is `ISS-1 of a.md waits for ISS-2 of b.md`. Agents with such records should not work in parallel. An
-    agent works on the records whose ids are in the mission, inputs and next steps of its context. `work` tells which
-    open records block a record.
+    Such a sentence is `ISS-1 of a.md is blocked by ISS-2 of b.md`. Agents with such records should not work in
+    parallel. An agent works on the records whose ids are in the mission, inputs and next steps of its context. `work`
+    tells which open records block a record.
     """
     work_ids = {context.name: _named_work(context) for context in contexts}
     known = {record.id: record for record in work.all}
@@ -231,8 +231,7 @@ class Debt(msgspec.Struct, frozen=True):
 def debt(measures: Measures) -> Debt:
     """Return the context debt of a measured context: text that repeats earlier blocks, or that is outdated.
 
-    `measures` has the context's blocks. A block counts as repeated if at least 80 % of its words are
-    in earlier blocks.
+    `measures` has the context's blocks. A block counts as repeated if at least 80 % of its words are in earlier blocks.
     """
     owed = [item for item in measures.content if item.overlap.share >= _REPEATED or item.stale.share > 0]
     repeated = [item.overlap.share if item.overlap.share >= _REPEATED else 0.0 for item in owed]
@@ -283,8 +282,8 @@ class Tier(msgspec.Struct, frozen=True):
 class Strategy(msgspec.Struct, frozen=True):
     """A way to make a context smaller, with the tokens that it would save.
 
-    `number` is its place in the order in which such ways are to be tried. `lines` has the first line of each block that
-    it would change.
+    `number` is its place in the order in which such ways are to be tried. `lines` has, for each block that it would
+    change, the number of the block's first line in the text (from 1).
     """
 
     number: int
@@ -362,7 +361,10 @@ def _is_excerpt(item: Measured) -> bool:
 
 
 def _paths(measures: Measures, count: CountTokens) -> Strategy:
-    """Return paths that are named more than twice, put into an index of anchors (three tokens each)."""
+    """Return the strategy that puts each path named more than twice into an index, once.
+
+    Everywhere else the path becomes an anchor of three tokens, which refers to the index.
+    """
     counted = Counter(_PATH.findall(measures.parsed.text))
     often = {path: number for path, number in counted.items() if number > 2}
     saved = sum((number - 1) * count(path, "markdown") - 3 * number for path, number in often.items())

@@ -207,7 +207,12 @@ def _missing_code(
 
 
 def _suggest_file(subject: CheckContext, reference: str) -> str:
-    """Return a hint with files of the same name in other folders, or with a similar path; "" if there are none."""
+    """Return a hint with files of the same name in other folders, or with a similar path; "" if there are none.
+
+    For a glob in `code_refs` the hint says that it can't be one.
+    """
+    if not reference.startswith("§4.") and (hint := repository_paths.glob_hint(reference)):
+        return hint
     if not subject.may_suggest():
         return ""
     path = reference.removeprefix("§4.").partition(":")[0]

@@ -220,7 +220,7 @@ def export_command(
             "--out can't be combined with `adr`", "`memctl export adr DIR` writes to the folder DIR", USAGE
         )
     memory, snapshot = memory_access.read(ctx, at)
-    records = select(snapshot.records, memory_access.filters(memory, **given), "id")
+    records = select(snapshot.records, memory_access.filters(memory, snapshot, **given), "id")
     if format_ == "adr":
         exported = _export_adr(memory, snapshot, records, Path(str(place)), form, write=not dry_run, force=force)
         _report_adr(memory, snapshot, exported, as_json=as_json, dry_run=dry_run)

@@ -67,7 +67,7 @@ def list_command(
     if ready and blocked:
         raise MemctlError("--ready and --blocked can't be combined", "give one of them", USAGE)
     memory, snapshot = memory_access.read(ctx, at)
-    filters = memory_access.filters(memory, **given)
+    filters = memory_access.filters(memory, snapshot, **given)
     waits: dict[str, tuple[Sequence[Record], Sequence[str]]] = {}
     if ready or blocked or parent:
         among, waits = _work(snapshot, ready, blocked, parent)

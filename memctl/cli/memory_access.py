@@ -171,7 +171,7 @@ def progress(doing: str) -> Progress | None:
     return (lambda done, total: _progress(done, total, doing)) if sys.stderr.isatty() else None
 
 
-def filters(opened: Memory, section: str, since: str, until: str, importance: int | None, **named: Any) -> Filters:
+def filters(opened: Memory, snapshot: Snapshot, section: str, since: str, until: str, **named: Any) -> Filters:
     """Return the filter for records that the options of `list`, `search` and `export` describe.
 
     The parameters are the values of the options, "" or None for an option that was not given. `named` has the options
@@ -185,10 +185,10 @@ def filters(opened: Memory, section: str, since: str, until: str, importance: in
 
         return time_input.parse(text, opened.now, whole_day=whole_day)
 
-    archived, everything = named.pop("archived"), named.pop("everything")
+    archived, everything, importance = (named.pop(name) for name in ("archived", "everything", "importance"))
     return Filters(
         importance_gte=importance or 0,
-        section=f"§{section.removeprefix('§')}" if section else "",
+        paths=snapshot.outline.records_in([f"§{section.removeprefix('§')}"], snapshot.catalogue) if section else None,
         since=time(since) if since else "",
         until=time(until, whole_day=True) if until else "",
         archived=None if everything else archived,

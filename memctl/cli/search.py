@@ -104,7 +104,7 @@ def search_command(
     memory, snapshot = memory_access.read(ctx, at)
     kinds = _kinds(types)
     filters = memory_access.filters(
-        memory, types=tuple(name for name in kinds if name in RECORDS) if types else (), **given
+        memory, snapshot, types=tuple(name for name in kinds if name in RECORDS) if types else (), **given
     )
     if related is None:
         files = _files(memory, snapshot, " ".join(query), at, filters) if FILE in types else []

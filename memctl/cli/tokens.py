@@ -197,7 +197,7 @@ def _print(rows: list[_Row], family: str, as_json: bool, as_messages: bool) -> N
         data = [dict(zip(names, values, strict=True)) for values in figures]
         output.json("tokens", {"model": family, "total": total, "files": data})
         return
-    shown = [(f"{row.tokens:,}", row.band, row.source, row.kind, row.name) for row in rows]
+    shown = [(f"{row.tokens:,}", row.band, row.source, f"as {row.kind}", row.name) for row in rows]
     if len(rows) > 1 or as_messages:
         shown.append((f"{total:,}", "", "", "", "total"))
     output.columns(shown)

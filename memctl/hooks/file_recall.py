@@ -10,18 +10,20 @@ such write of Claude Code is refused. Files in shell commands count, too, since 
 
 To be fast, a hook asks the cache once about all paths that a call may touch, and parses the call only if one of these
 files has a record. The cache is updated by memctl's commands, not by hooks: a record that somebody wrote by hand is
-found after the next command that reads the memory.
+found after the next command that reads the memory. Renamed files are followed (`file_records`).
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 
 from memctl.git.repository import Repository
+from memctl.hooks import daemonize
 from memctl.hooks.event_payload import Payload
 from memctl.store import file_records
 from memctl.store.file_records import PROPOSED, FileRecord
@@ -36,6 +38,7 @@ _MOST = 400  # characters
 _OTHERS = 3  # further records that are named by id
 _AT_ONCE = 3  # files in the answer to one call
 _NO_MARKUP = str.maketrans({"<": "\u2039", ">": "\u203a", "[": "(", "]": ")"})
+_SECONDS = 1.0  # to wait for Git
 _BYTES = 64 * 1024  # of a record's file that are read
 _READERS = (
     "Read",
@@ -99,7 +102,9 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
     top, cwd = repository.top, payload.cwd or str(place)
     shown = folder.shown()
     candidates = [name for name in _candidates(top, cwd, payload.arguments) if _mark(name) not in shown]
-    rows = file_records.records_of_files(repository.private / folder.root.name, candidates, now) if candidates else {}
+    private = repository.private / folder.root.name
+    find_renamed = partial(_find_renamed, repository)
+    rows = file_records.records_of_files(repository, private, candidates, now, find_renamed) if candidates else {}
     if not rows or _is_restricted(repository, place, folder):
         return
     for name, is_written in _touched_files(top, cwd, payload, candidates).items():
@@ -114,6 +119,18 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
             (first, reason), *others = held
             ids = tuple(row.id for row, _ in others[:_OTHERS])
             yield name, is_written, first, reason, ids
+
+
+def _find_renamed(repository: Repository, missing: Sequence[str]) -> dict[str, str]:
+    """Return the present paths of the renamed files and folders among `missing`; {} if Git takes longer than 1 s."""
+
+    def find() -> str:
+        from memctl.pages import renamed_files  # slow to import, and mostly no file is missing
+
+        return json.dumps(renamed_files.find(repository, missing, (), repository.branch()[1], is_staged=True))
+
+    renamed: dict[str, str] = json.loads(daemonize.within(_SECONDS, find) or "{}")
+    return renamed
 
 
 def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[str]:
@@ -176,12 +193,13 @@ def _is_restricted(repository: Repository, place: Path, folder: SessionDir) -> b
 
 
 def _reason(file: Path, row: FileRecord) -> str | None:
-    """Return a record's reason, or else its first text.
+    """Return a record's reason, or else the text that says most about it (`reasons_first`).
 
     Returns None if the record's file has another status or no longer refers to the code, unlike the cache. Also None
     for a proposal without a reason or alternatives, which is a report of work and not a decision, and for an issue
     that only says how a command failed: whoever runs it again sees that, and the line that it names has moved.
     """
+    from memctl.text.fit import reasons_first
     from memctl.text.phrases import is_failure
 
     try:
@@ -190,12 +208,13 @@ def _reason(file: Path, row: FileRecord) -> str | None:
     except OSError:
         return None
     head, _, body = text.removeprefix("---\n").partition("\n---\n")
-    if f"status: {row.status}" not in head.split("\n") or row.file not in head:
+    if f"status: {row.status}" not in head.split("\n") or row.reference not in head:
         return None
-    _, _, reason = body.partition("\n## Rationale\n")
-    if row.status == PROPOSED and not reason and "\n## Alternatives considered\n" not in body:
+    _, *parts = f"\n{body}".split("\n## ")
+    sections = {heading: text for heading, _, text in (part.partition("\n") for part in parts)}
+    if row.status == PROPOSED and not {"Rationale", "Alternatives considered"} & sections.keys():
         return None
-    shown = (reason or body.partition("\n## ")[2].partition("\n")[2] or body).strip()
+    shown = next(filter(None, reasons_first(sections.items())), body.strip())
     return None if is_failure(shown) else shown.partition("```")[0]
 
 

@@ -17,7 +17,7 @@ from memctl.pack.items import ChangeTimes
 from memctl.pack.last_work import by_last_work
 from memctl.pack.rehydrate import DECISION_IMPORTANCE, current_records
 from memctl.record import content_fields
-from memctl.record.filters import ORDERS, Filters, severity_rank
+from memctl.record.filters import ORDERS, severity_rank
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.text.fit import first_sentence, whole_lines
@@ -109,15 +109,14 @@ def assess(
 def of_sections(
     snapshot: Snapshot, records: Sequence[Record], sections: Sequence[str], agent: str = ""
 ) -> list[Record]:
-    """Return which of the `records` belong to some sections or to the sections' pages of details.
+    """Return which of the `records` belong to some sections, as `Outline.records_in` says.
 
     Returns all records if `sections` is empty. If the sections have no open task, the open tasks of `agent` that belong
     to no section are returned as well.
     """
     if not sections:
         return list(records)
-    markers = [*sections, *(page.id for section in sections for page in snapshot.outline.details_of(section))]
-    paths = {record.path for marker in markers for record in Filters(section=marker, archived=None).keep(records)}
+    paths = set(snapshot.outline.records_in(sections, snapshot.catalogue))
     tasks = [record for record in records if record.memory_type == "state" and record.is_open]
     if not any(record.path in paths for record in tasks):
         paths |= {record.path for record in tasks if not record.section and record.agent_id == agent}

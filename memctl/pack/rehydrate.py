@@ -76,10 +76,10 @@ class RehydrationRequest(msgspec.Struct, frozen=True):
     reader: str = ""
     is_resumed: bool = False
 
-    @property
-    def filters(self) -> Filters:
-        """The conditions that `section`, `agent` and `since` set on records."""
-        return Filters(section=self.section, agent=self.agent, since=self.since)
+    def filters(self, snapshot: Snapshot) -> Filters:
+        """Return the conditions that `section`, `agent` and `since` set on records."""
+        paths = snapshot.outline.records_in([self.section], snapshot.catalogue) if self.section else None
+        return Filters(paths=paths, agent=self.agent, since=self.since)
 
     @property
     def narrowed_by(self) -> str:
@@ -106,8 +106,9 @@ def draft(
     as `count` counts them.
     """
     everything = current_records(snapshot, now)
-    current = request.filters.keep(everything)
-    about = items.match_task(snapshot, request.task, request.filters, now, with_places=not request.narrowed_by)
+    filters = request.filters(snapshot)
+    current = filters.keep(everything)
+    about = items.match_task(snapshot, request.task, filters, now, with_places=not request.narrowed_by)
     sources.ahead(current)
     ended = last_work.sessions(snapshot)
     is_resumed = request.is_resumed

@@ -17,7 +17,6 @@ from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING, Referral, referenc
 from memctl.pages.line_references import CurrentFile, LineReference, follow
 from memctl.pages.repository_paths import files_below, possible_paths, refuse_memory, unknown_path_error
 from memctl.record import ids
-from memctl.record.content_fields import HasFields, content
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page, code_path, refuse_line_zero
 from memctl.record.record import Record
@@ -26,7 +25,7 @@ from memctl.store import files
 from memctl.store.last_commits import CommitsBetween
 from memctl.store.memory import Memory
 from memctl.text import timestamps
-from memctl.text.fit import first_sentence
+from memctl.text.fit import first_sentence, reasons_first
 from memctl.text.headings import split
 from memctl.text.lazy_regex import lazy_regex
 
@@ -485,14 +484,14 @@ def reason_of_record(snapshot: Snapshot, record: Record) -> str:
     The result is "" if the record has no text, or if its file can't be read any more.
     """
     try:
-        return _first_reason(record.kind, snapshot.body(record), record.kind.reason)
+        return _first_reason(snapshot.body(record))
     except (InvalidRecord, OSError):
         return ""
 
 
 def reason_of_page(page: Page) -> str:
     """Return the first sentence of a page's text, its title if there is no text."""
-    return _first_reason(page.kind, page.body) or page.title
+    return _first_reason(page.body) or page.title
 
 
 def reason_of_commit(text: str) -> str:
@@ -500,11 +499,6 @@ def reason_of_commit(text: str) -> str:
     return next(map(first_sentence, message.paragraphs(text)), "")
 
 
-def _first_reason(kind: HasFields, body: str, field: str = "") -> str:
-    known = content(kind, body)
-    texts = [text for text in known.values() if isinstance(text, str)]
-    lists = ["\n\n".join(items) for items in known.values() if isinstance(items, list)]
-    # What is next says more than what is done, which is the first list.
-    first = [known.get(field, ""), known.get("resolution", ""), *texts, *reversed(lists)]
-    candidates = (*(text for text in first if isinstance(text, str)), *(part.body for part in split(body)))
-    return next((sentence for text in candidates if (sentence := first_sentence(text))), "")
+def _first_reason(body: str) -> str:
+    texts = reasons_first((part.heading, part.body) for part in split(body))
+    return next((sentence for text in texts if (sentence := first_sentence(text))), "")

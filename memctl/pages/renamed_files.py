@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from memctl.git import differences
+from memctl.git.repository import Repository
 from memctl.git.status import marks
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
@@ -15,12 +16,10 @@ from memctl.store.memory import Memory
 def present_paths(
     memory: Memory, snapshot: Snapshot, missing: Collection[str], commits: Collection[str] = (), at: str | None = None
 ) -> dict[str, str]:
-    """Return the present path of each renamed file or folder among `missing`, by its old path.
+    """Return the present path of each renamed file or folder among `missing`, by its old path, as `find` does.
 
     `missing` are the paths that no longer exist, and `commits` are commits at which some of them did exist, if these
-    are known. `at` is the revision whose paths are the present ones, None for the index. Git first compares each of
-    `commits` with it. This does not find a file that was edited a lot in between, so paths that are still missing are
-    then followed from commit to commit. The path of a folder ends with a slash if the old one does. The result may have
+    are known. `at` is the revision whose paths are the present ones, None for HEAD and the index. The result may have
     other renamed files, too; it is cached until HEAD or the index changes.
     """
     repository = memory.repository
@@ -29,16 +28,29 @@ def present_paths(
     key = b"renamed: " + "\0".join([head, *sorted(commits), *sorted(missing)]).encode(errors="surrogateescape") + mark
     if (stored := snapshot.catalogue.recall(key)) is not None:
         return msgspec.json.decode(stored, type=dict[str, str])
+    renamed = find(repository, missing, commits, head, is_staged=at is None)
+    if at is not None or mark:
+        snapshot.catalogue.keep(key, msgspec.json.encode(renamed))
+    return renamed
+
+
+def find(
+    repository: Repository, missing: Collection[str], commits: Collection[str], head: str, *, is_staged: bool
+) -> dict[str, str]:
+    """Return the present path of each renamed file or folder among `missing`, by its old path.
+
+    First Git compares each of `commits` with the commit `head`, and with `is_staged` the index, too. This does not find
+    a file that was edited a lot in between, so paths that are still missing are then followed from commit to commit.
+    The path of a folder ends with a slash if the old one does. The result may have other renamed files, too.
+    """
     renamed = differences.renamed_since(repository, sorted(commits), head) if head else {}
-    staged = [] if at is not None else differences.changed_in_index(repository)
+    staged = differences.changed_in_index(repository) if is_staged else []
     later = {change.before: change.path for change in staged if change.before}
     left = [path for path in missing if path not in renamed and not folder_after(later, path) and path not in later]
     if head and left and not repository.is_partial:  # in a partial clone Git would fetch each version
         renamed |= differences.renamed_stepwise(repository, left, head)
     renamed = {**later, **{old: later.get(new, new) for old, new in renamed.items()}}
     renamed |= {path: after for path in missing if path not in renamed and (after := folder_after(renamed, path))}
-    if at is not None or mark:
-        snapshot.catalogue.keep(key, msgspec.json.encode(renamed))
     return renamed
 
 

@@ -54,6 +54,15 @@ def without_stars(reference: str) -> str:
 OTHER_FORM = "a file has this name in another Unicode form: copy the name from `git ls-files`"
 
 
+def glob_hint(path: str) -> str:
+    """Return a hint for a code reference that is a glob, "" for any other: records refer to files and folders only."""
+    if "*" not in path and "?" not in path:
+        return ""
+    folder = path.replace("?", "*").partition("*")[0].rpartition("/")[0]
+    example = f"a folder such as {folder}/" if folder else "a folder"
+    return f"code references can't be globs; name each file, or {example}"
+
+
 def in_other_form(names: Iterable[str], path: str) -> bool:
     """Return whether a file of `names` has the given path in another Unicode form (é as one character or as two)."""
     if path.isascii():

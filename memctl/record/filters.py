@@ -21,7 +21,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
 
     - `since` and `until` are UTC times such as "2025-11-04T14:32:00Z"; records of exactly these times match.
     - `tags` are tags that a record must have, all of them.
-    - `section` is a marker; records of the pages below it match, too.
+    - `paths` are the paths of the records that match, such as those of a section; None sets no condition.
     - `archived` is False for records that are not archived, True for archived records, and None for both.
     - `is_open` leaves out archived records and those with a status that closes them, such as resolved.
     """
@@ -31,7 +31,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     severities: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()  # a record needs all of them
     importance_gte: int = 0
-    section: str = ""  # a marker; sections below it match too
+    paths: frozenset[str] | None = None
     agent: str = ""
     since: str = ""
     until: str = ""
@@ -50,6 +50,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.archived is not None:
             yield "is_archived", "is", self.archived
+        yield from [("path", "in", self.paths)] if self.paths is not None else ()
         yield from (condition for condition in self._conditions() if condition[2])
 
     def _conditions(self) -> Iterator[Condition]:
@@ -61,7 +62,6 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         yield "timestamp", ">=", self.since
         yield "timestamp", "<=", self.until
         yield "agent_id", "is", self.agent
-        yield "section", "below", self.section
         yield from (("tags", "has", tag) for tag in self.tags)
 
 
@@ -71,7 +71,6 @@ _TESTS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
     "<=": operator.le,
-    "below": lambda value, wanted: f"{value}.".startswith(f"{wanted}."),
     "has": lambda value, wanted: wanted in value,
 }
 

@@ -170,6 +170,24 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         """Return the pages of details that belong to the section with the marker `section`."""
         return tuple(self._details_by_section.get(section, ()))
 
+    def records_in(self, sections: Sequence[str], catalogue: "Catalogue") -> frozenset[str]:
+        """Return the paths of the records that belong to some sections, which are given by their markers.
+
+        These are the records that name such a section, a page below it or one of its pages of details, and the records
+        that name no section but refer to a file or folder that such a section covers.
+        """
+        globs = [glob for page in self.sections if page.id in sections for glob in page.paths]
+
+        def covered(references: set[str]) -> set[str]:
+            from memctl.text.globs import Globs  # slow to load
+
+            match = Globs(globs).match
+            # A folder is covered if a file in it is, whatever its name.
+            return {path for path in references if {match(path), match(f"{path.rstrip('/')}/_")} != {None}}
+
+        details = (page.id for marker in sections for page in self.details_of(marker))
+        return catalogue.in_sections([*sections, *details], covered)
+
     def find(self, marker: str) -> Page | None:
         """Return the page with a marker, the first if several pages have it, None if there is none."""
         return self._by_marker.get(marker)

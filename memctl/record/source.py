@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -111,8 +111,8 @@ class Texts(Protocol):
         """Return an object for the same searches, but without the records at some paths."""
 
 
-# A field of a record, a test and a value: ("tags", "has", "api"). Tests are `is`, `in`, `>`, `>=`, `<=`, `below` (the
-# section or one below it) and `has` (for lists).
+# A field of a record, a test and a value: ("tags", "has", "api"). Tests are `is`, `in`, `>`, `>=`, `<=`, and `has` (for
+# lists).
 Condition = tuple[str, str, Any]
 
 
@@ -184,6 +184,13 @@ class Catalogue(Protocol):
 
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
         """Return the records whose code references name one of some files or folders, or lines of such a file."""
+
+    def in_sections(self, markers: Sequence[str], covered: Callable[[set[str]], set[str]]) -> frozenset[str]:
+        """Return the paths of the records that name one of some markers, or a marker below one.
+
+        Of the records without a marker, those are returned that refer to code in the sections: `covered` returns which
+        of some paths, taken from code references, the sections cover.
+        """
 
     def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
         """Return which of the paths `among` are those of records that do not meet all conditions."""

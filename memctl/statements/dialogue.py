@@ -1,10 +1,11 @@
 """Find what a user and an agent state in a dialogue in ordinary sentences, with the speaker and the turn of each.
 
 A short consent such as "yes" is joined with the proposal that it answers. A request of the user, or a change that the
-agent agrees to make, counts as a decision only if files are changed afterwards. If nobody has stated a decision since
-the user's last prompt, the agent's report of what it changed counts as a decision. A statement replaces an earlier one
-about the same topic, except that an agent's statement does not replace the user's. A statement that its speaker takes
-back is dropped.
+agent agrees to make, counts as a decision only if files are changed afterwards. A request that only names a goal does
+not count, nor does what the first prompt says that the user wants to do: that is the session's intent. If nobody has
+stated a decision since the user's last prompt, the agent's report of what it changed counts as a decision. A statement
+replaces an earlier one about the same topic, except that an agent's statement does not replace the user's. A statement
+that its speaker takes back is dropped.
 """
 
 from __future__ import annotations
@@ -114,6 +115,7 @@ class _DialogueReader:
 
     def __init__(self) -> None:
         self._found: list[tuple[FreeStatement, Topic] | None] = []
+        self._is_begun = False  # whether there was a prompt before
         self._said: Turn | None = None  # the agent's last message
         self._uncommitted: int | None = None  # place of the last choice that no commit has carried out so far
         self._unheeded: int | None = None  # place of an assent on which nothing was done so far
@@ -169,6 +171,7 @@ class _DialogueReader:
                     self._add(FreeStatement(LEARNING, plan.cause, USER, turn.number, is_sure=True))
             return
         wish = None
+        is_first, self._is_begun = not self._is_begun, True
         if self._said is not None and wishes.is_assent(turn.text):
             wish = wishes.agreement(turn.text, self._said.text)
             if wish is not None:
@@ -177,10 +180,12 @@ class _DialogueReader:
             elif done := wishes.proposal_before_yes(turn.text, self._said.text):
                 self._requested, self._is_unnamed = _of_choice(done, USER, turn, is_assent=True), True
         if wish is None and (wish := wishes.wish_in(turn.text)) is not None:
+            if is_first and wishes.is_own_aim(wish):
+                return  # what the session is for is its intent
             self._wished = self._add(_of_choice(wish, USER, turn, is_sure=wishes.is_lasting(wish)))
             self._uncommitted = self._wished
         if wish is None and self._requested is None and (request := wishes.request_in(turn.text)):
-            self._requested = _of_choice(request, USER, turn)
+            self._requested = _of_choice(request, USER, turn) if wishes.says_how(request) else None
         if wish is None and (symptom := wishes.symptom_in(turn.text)):
             self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number))
 

@@ -35,14 +35,16 @@ _BESIDE = (
 _LOOK = (
     r"(?:re)?view|(?:re-?)?run|deploy|explain|describe|investigate|look (?:at|into)|figure out|think about|talk about"
     r"|discuss|write (?:this|the|it|that)|continue|proceed|instrument\w*|quantify|brainstorm\w*|debug|identify|explore"
-    r"|start (?:\w+ing|with)|subagents?|fix the bug|something like"
+    r"|start (?:\w+ing|with)|subagents?|fix the bug|something like|double[- ]check|move on|(?:that|this|it|them) first"
+    r"|add (?:one more|another) thing"
 )
 _QUOTED = lazy_regex(r'"[^"]*"|`[^`]*`')  # a name, not an action
 _STEP = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE}|{_LOOK})\b")
 _ALSO = r"(?:also |just |only |instead |rather |then |probably |really |still |not )*"
 _WISH = lazy_regex(
     r"(?i)(?:(?:\blet'?s|\b(?:can|can't|could) we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?\b"
-    r"(?! be (?:better|fine|ok(?:ay)?|back|good|there|enough|working|possible)\b)"
+    r"(?! be (?:better|fine|ok(?:ay)?|back|good|there|enough|working|possible)\b"
+    r"| have been\b)"
     rf"|\bi(?:'d| would)? {_ALSO}(?:like|want) to|\bwe {_ALSO}(?:need|want|ought) to) {_ALSO})"
     rf"|\bi(?:'d| would)? {_ALSO}(?:rather|prefer|want (?!to\b))|\bget rid of\b|\b(?:go|stick|stay) with\b|\bstick to\b"
     r"|^(?:\w+ )?(?:instead of|rather than)\b|\binstead[.,]|\bimplement both\b|\bwhy (?:[\w']+ ){0,6}?"
@@ -51,7 +53,8 @@ _WISH = lazy_regex(
     r"|configurable)\b"
 )
 _DEMAND = lazy_regex(
-    r"(?i)\b(?:please )?(?:don'?t|do not|never) (?!(?:quite |really |even |actually |just )?(?:know|think|see|worry"
+    r"(?i)(?<!\bif we )(?<!\bif you )(?<!\bcan )\b(?:please )?(?:don'?t|do not|never)"
+    r" (?!(?:quite |really |even |actually |just |necessarily )?(?:know|think|see|worry"
     r"|mind|have\b|need|want|understand|care|get\b|remember|like\b|believe|we\b|you\b|i\b|they\b|it\b))\w+"
     r"|\bmake sure (?:that )?\w+|\bensure (?:that )?\w+|\balways (?:use|run|keep|add|write|check|put|make|have|do)\b"
     r"|\b(?:is|was|are) not (?:correct|right|acceptable|what i)\b|\bmust (?:not|never|be|have|always)\b"
@@ -65,10 +68,11 @@ _FORBIDDEN_STEP = lazy_regex(
 )
 _HEDGED = lazy_regex(
     r"(?i)\b(?:perhaps|maybe|not decided|undecided|i wonder|wondering|considering|could be|might|not sure|i guess"
-    r"|let'?s (?:just |first )?(?:see|wait)|wait and see)\b"
+    r"|let'?s (?:just |first )?(?:see|wait)|wait and see|just yet)\b"
 )
 _QUESTION = lazy_regex(
-    r"(?i)^(?:q:|\W)*(?:and |but |so |hmm,? |also |ok(?:ay)?,? |e+m+\W+)*(?:(?:is|are|was|were|does|did|have|has"
+    r"(?i)^(?:q:|follow[- ]?up:|\W)*(?:and |but |so |then |hmm,? |also |ok(?:ay)?,? |e+m+\W+)*"
+    r"(?:(?:is|are|was|were|does|did|have|has"
     r"|had)(?:n't)?|do(?:n't)? (?:i|we|you|they|it|the|these|those|any\w*|all|both)"
     r"|what|why(?!\b.*(?:\bnot|n't) (?:\w+ )?(?:just|simply)\b)"
     r"|when|where|who|which|how|will|would|(?:can|could|would) you)\b"
@@ -102,6 +106,12 @@ _ASKED_FOR = lazy_regex(
     r"|\bwhy\b.*\bnot (?:just|simply)\b"
     r"|\bplease\b|\blet's\b"
 )
+# How, where or when a change is to be made. Without it a request names only a goal, such as "make the importer safe".
+_SAYS_HOW = lazy_regex(
+    r"(?i)`|\b(?:as|before|behind|by|for|from|if|in(?:to|stead)?|on(?:ly)?|to|under|unless|use|when|where|which"
+    r"|with(?:out)?)\b"
+)
+_IS_OF_SPEAKER = lazy_regex(r"(?i)i\b.* to\b")  # "I want to", as the part of a wish that _WISH finds
 # Verbs of a change. Requests and an agent's announcements share these and have more of their own: with the verbs of
 # both, requests were wrong more often.
 CHANGES = "add|allow|change|drop|extract|keep|make|move|refactor|remove|rename|replace|use"
@@ -223,6 +233,17 @@ def request_in(prompt: str) -> Choice | None:
         if _REQUEST.match(sentence) and len(sentence.split()) > _LEAST and has_object(sentence)
     )
     return next((Choice(sentence) for sentence in wanted if not begins_with_step(sentence)), None)
+
+
+def says_how(request: Choice) -> bool:
+    """Return whether a request says how, where or when the change is to be made, and not only what it is for."""
+    return _SAYS_HOW.search(request.text) is not None
+
+
+def is_own_aim(wish: Choice) -> bool:
+    """Return whether a wish says what the speaker wants to do ("I'd like to add an export"), and not what to choose."""
+    match = _WISH.search(wish.text)
+    return wish.kind == DECISION and match is not None and _IS_OF_SPEAKER.match(match[0]) is not None
 
 
 @lru_cache(maxsize=1024)

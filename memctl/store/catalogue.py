@@ -31,7 +31,6 @@ _TESTS = {
     ">": "{} > ?",
     ">=": "{} >= ?",
     "<=": "{} <= ?",
-    "below": "instr({} || '.', ? || '.') = 1",
     "has": "instr({}, ?)",
 }
 _ORDERS: dict[str, tuple[str, ...]] = {
@@ -134,6 +133,14 @@ class StoredCatalogue:
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
         query = "path IN (SELECT path FROM code_refs WHERE file IN (SELECT value FROM json_each(?))) ORDER BY path"
         return self._counted(query, encode(list(files)).decode())
+
+    def in_sections(self, markers: Sequence[str], covered: Callable[[set[str]], set[str]]) -> frozenset[str]:
+        below = "EXISTS (SELECT 1 FROM json_each(?) WHERE instr(section || '.', value || '.') = 1)"
+        named = self._column("path", below, encode(markers).decode())
+        query = "SELECT file, path FROM code_refs CROSS JOIN records USING (path) WHERE section IS NULL"
+        rows = self._database.execute(query).fetchall()
+        files = covered({file for file, _ in rows})
+        return frozenset([*named, *(path for file, path in rows if file in files)])
 
     def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
         wanted, paths = set(among), set[str]()

@@ -9,8 +9,11 @@ import math
 import re
 from collections.abc import Callable, Iterable
 
+from memctl.text.lazy_regex import lazy_regex
+
 # If a hook's output has more than 10,000 characters, Claude Code shows a preview of 2 kB (seen in version 2.1.329).
 LIMIT = 9_500
+_ITEM = lazy_regex(r"^(?:[-*+]|\d{1,9}[.)])[ \t]+", re.MULTILINE)
 _ABBREVIATED = 160  # characters at most of a first sentence
 
 
@@ -45,6 +48,24 @@ def first_sentence(text: str) -> str:
     if len(line) <= _ABBREVIATED:
         return line
     return line[: _ABBREVIATED - 1].rpartition(" ")[0].rstrip(",;:") + " …"
+
+
+def reasons_first(sections: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the texts of a record's or page's sections, in the order in which they may say why it is there.
+
+    `sections` are pairs of a heading and a text. A rationale comes first, then a resolution, other texts, and lists,
+    the last one first: what is next says more than what is done. Text without a heading comes last. Each item of a
+    list becomes a paragraph.
+    """
+
+    def rank(place: int, heading: str, text: str) -> tuple[int, int]:
+        if _ITEM.match(text):
+            return 3, -place
+        return ({"Rationale": 0, "Resolution": 1, "": 4}.get(heading, 2), place)
+
+    stripped = [(heading, text.strip()) for heading, text in sections]
+    ranked = sorted((rank(place, *section), section[1]) for place, section in enumerate(stripped))
+    return [_ITEM.sub("\n", text).strip() if order == 3 else text for (order, _), text in ranked]
 
 
 def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:

@@ -21,6 +21,12 @@ _SYNTHETIC = "<synthetic>"  # the model of messages that the program writes itse
 _INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 # What the host adds to a prompt: reminders, and the output of commands that the user ran.
 _HOST_TAG = lazy_regex(r"<(/?)(system-reminder|local-command-[a-z]+|command-[a-z]+|(?:task|agent)-notification)>")
+# A command that is a prompt: the message is before the name. In a command of the host itself, such as /clear, the name
+# is first.
+_COMMAND = lazy_regex(
+    r"(?s)\s*<command-message>[^<]*</command-message>\s*<command-name>([^<]*)</command-name>"
+    r"\s*<command-args>\s*(\S.*?)</command-args>"
+)
 
 
 class Line:
@@ -129,10 +135,13 @@ def context_tokens(usage: Any) -> int:
 def without_host_tags(text: str) -> str:
     """Return a prompt without the XML elements that the host added to it, such as reminders.
 
-    An element reaches from its start tag to the next end tag of its name; a start tag that another one of its name
-    follows first is left as it is. The time is linear in the length of the prompt, even if a hundred thousand tags have
-    no end tag, as may be in the output of a command.
+    A command with arguments is returned as the user typed it, such as "/review 167"; without arguments it says nothing
+    of the work, and is left out. An element reaches from its start tag to the next end tag of its name; a start tag
+    that another one of its name follows first is left as it is. The time is linear in the length of the prompt, even if
+    a hundred thousand tags have no end tag, as may be in the output of a command.
     """
+    if command := _COMMAND.match(text):
+        text = f"{command[1]} {command[2].rstrip()}{text[command.end() :]}"
     tags = list(_HOST_TAG.finditer(text))
     following: dict[str, re.Match[str]] = {}
     ends = [0] * len(tags)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -56,9 +56,10 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     values: dict[str, Any] = {}
     content = dict(content_fields.content(record.kind, parse(text, record.path)[1]))
     before = dict(content)
+    added = {value.strip() for _, value in edits.add}
     for action, pairs in (("set", edits.set), ("add", edits.add), ("remove", edits.remove)):
         for name, value in pairs:
-            _apply(record, values, content, action, name, value, now)
+            _apply(record, values, content, action, name, value, now, added)
     if values.get("severity") and "importance" not in values:
         values |= _default_importance(record, values["severity"])
     changed = {name: value for name, value in content.items() if before.get(name) != value}
@@ -277,14 +278,24 @@ def _protect(record: Record, allowed: bool) -> None:
 
 
 def _apply(
-    record: Record, values: dict[str, Any], content: dict[str, Any], action: str, name: str, value: str, now: str
+    record: Record,
+    values: dict[str, Any],
+    content: dict[str, Any],
+    action: str,
+    name: str,
+    value: str,
+    now: str,
+    added: Collection[str],
 ) -> None:
-    """Set, add or remove one value of a field, in `values` (front matter) or `content`; raises MemctlError."""
+    """Set, add or remove one value of a field, in `values` (front matter) or `content`; raises MemctlError.
+
+    `added` are all values that the edit adds, which the error for a value that can't be removed leaves out.
+    """
     field = _content_field(record, name)
     if action != "remove" and (field is not None or name == "title"):
         refuse_placeholder(value, name)
     if field is not None:
-        content[field.name] = _change_content(field, content.get(field.name), action, value)
+        content[field.name] = _change_content(field, content.get(field.name), action, value, added)
         return
     name = name.replace("-", "_")
     if name in _ELSEWHERE:
@@ -298,7 +309,7 @@ def _apply(
         raise MemctlError(f"unknown field {name!r}", hint, USAGE)
     if name in LISTS:
         current = values.get(name, getattr(record, name))
-        values[name] = _change_list(current, action, value.split(",") if action == "set" else [value])
+        values[name] = _change_list(current, action, value.split(",") if action == "set" else [value], added)
     elif action != "set":
         raise MemctlError(
             f"the field {name} is not a list, so nothing can be added or removed", f"use --set {name}=…", USAGE
@@ -316,10 +327,11 @@ def _content_field(record: Record, name: str) -> Field | None:
     return None
 
 
-def _change_content(field: Field, current: Any, action: str, value: str) -> str | list[str]:
+def _change_content(field: Field, current: Any, action: str, value: str, added: Collection[str]) -> str | list[str]:
     value = frontmatter.clean_newlines(value)
     if field.is_list:
-        return _change_list(current or [], action, content_fields.parse_items(value) if action == "set" else [value])
+        items = content_fields.parse_items(value) if action == "set" else [value]
+        return _change_list(current or [], action, items, added)
     if action != "set":
         raise MemctlError(
             f"the field {field.name} is not a list, so nothing can be added or removed",
@@ -329,7 +341,7 @@ def _change_content(field: Field, current: Any, action: str, value: str) -> str 
     return value.strip("\n")
 
 
-def _change_list(current: Sequence[str], action: str, items: Sequence[str]) -> list[str]:
+def _change_list(current: Sequence[str], action: str, items: Sequence[str], added: Collection[str]) -> list[str]:
     items = [item.strip() for item in items if item.strip()]
     if action == "set":
         return list(dict.fromkeys(items))
@@ -337,9 +349,10 @@ def _change_list(current: Sequence[str], action: str, items: Sequence[str]) -> l
         return [*current, *(item for item in items if item not in current)]
     missing = [item for item in items if item not in current]
     if missing:
+        before = [item for item in current if item not in added]
         raise MemctlError(
             f"{missing[0]!r} is not in the list",
-            f"the list has: {', '.join(current)}" if current else "the list is empty",
+            f"the list has: {', '.join(before)}" if before else "the list is empty",
         )
     return [item for item in current if item not in items]
 

@@ -183,6 +183,8 @@ def _near(memory: Memory, path: str) -> str:
     from memctl.pages import repository_paths
     from memctl.text.words import nearest
 
+    if hint := repository_paths.glob_hint(path):
+        return hint
     folder, _, name = path.rpartition("/")
     try:
         names = sorted(entry.name for entry in (memory.repository.top / folder).iterdir())

@@ -88,6 +88,13 @@ def test_edit_sets_adds_and_removes(memctl: Memctl) -> None:
     assert record(memctl, made)["section"] is None
 
 
+def test_value_that_can_not_be_removed_is_reported_with_those_before_the_edit(memctl: Memctl) -> None:
+    made = memctl("state", "Task", "--done", "a", "--tag", "x").id
+    for field, known in (("tags", "x"), ("done", "a")):
+        refused = memctl("edit", made, "--remove", f"{field}=z", "--add", f"{field}=y", code=1).err
+        assert refused == f"error: 'z' is not in the list\nhint: the list has: {known}\n"
+
+
 @pytest.mark.parametrize(
     "field", ["id", "memory_id", "memory_type", "is_archived", "supersedes", "access_count", "nonsense"]
 )

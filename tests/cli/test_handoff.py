@@ -124,6 +124,24 @@ class TestExample:
         assert memctl(*said, least[1], code=None).code in (0, 1)
 
 
+def test_package_has_the_records_and_the_present_files_of_code_that_its_section_covers(
+    repo: Path, memctl: Memctl
+) -> None:
+    (repo / "lib").mkdir()
+    (repo / "lib/card.py").write_text("CARD = 1\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "card")
+    git(repo, "mv", "lib/card.py", "lib/pay.py")
+    git(repo, "commit", "-qm", "pay")
+    memctl("section", "add", "Payment", "--path", "lib/**")
+    made = memctl("learn", "Cards are read twice", "--lesson", "The reader sends each twice.", "--code", "lib/pay.py")
+    offered = memctl(*("2.1" if each == "2.2" else each for each in SAID), "--format", "xml", "--dry-run").out
+    assert made.id in offered
+    inputs = offered.partition("<inputs>")[2].partition("</inputs>")[0]
+    assert "lib/pay.py" in inputs
+    assert "lib/card.py" not in inputs
+
+
 @pytest.fixture
 def shop(repo: Path, memctl: Memctl, once: Once) -> Path:
     def make() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import shutil
@@ -50,7 +51,7 @@ class TestExample:
             ("--status", "accepted"): lambda r: r["status"] == "accepted",
             ("--severity", "high"): lambda r: r["severity"] == "high",
             ("--importance", "8"): lambda r: r["importance"] >= 8,
-            ("--section", "2.2"): lambda r: (r["section"] or "").startswith("§2.2"),
+            ("--section", "2.2"): lambda r: (r["section"] or "").startswith(("§2.2", "§3.2", "§3.3")),
             ("--agent", "codex"): lambda r: r["agent_id"] == "codex",
             ("--since", "2025-10-15"): lambda r: r["timestamp"] >= "2025-10-15",
             ("--until", "2025-10-13"): lambda r: r["timestamp"] < "2025-10-14",
@@ -228,3 +229,35 @@ def test_a_memory_that_only_git_has_is_offered_for_restoring(repo: Path, memctl:
     memctl("list")
     git(repo, "rm", "-rq", ".memory")
     assert "hint: `memctl init` creates one" in memctl("list", code=1).err
+
+
+def test_section_filter_finds_records_by_section_details_or_code(repo: Path, memctl: Memctl) -> None:
+    for path in ("lib/vtls/gtls.c", "lib/vtlsx.c", "src/app.c"):
+        (repo / path).parent.mkdir(parents=True, exist_ok=True)
+        (repo / path).write_text("x\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "code")
+    memctl("section", "add", "TLS", "--path", "lib/vtls/**")
+    memctl("section", "add", "Application", "--path", "src/**")
+    memctl("detail", "add", "Sessions", "--section", "2.1")
+
+    def learned(title: str, *options: str) -> str:
+        return memctl("learn", title, "--lesson", f"{title} matters here.", *options).id
+
+    wanted = {
+        learned("Named", "--section", "2.1"),
+        learned("Detail", "--section", "3.1"),
+        learned("Line", "--code", "lib/vtls/gtls.c:1"),
+        learned("Folder", "--code", "src/app.c", "--code", "lib/vtls/"),
+    }
+    learned("Beside", "--code", "lib/vtlsx.c")
+    learned("Above", "--code", "lib/")
+    learned("Elsewhere", "--code", "lib/vtls/gtls.c", "--section", "2.2")
+    found = set(ids(memctl, "--section", "2.1"))
+    assert found == wanted
+    packed = memctl("rehydrate", "--section", "2.1", "--budget", "20000").out
+    assert all(identifier in packed for identifier in wanted)
+    assert "Elsewhere" not in packed
+    assert {one["id"] for one in memctl("search", "matters", "--section", "2.1", "--json").data["results"]} == wanted
+    exported = memctl("export", "--section", "2.1").out
+    assert {json.loads(line)["id"] for line in exported.splitlines()} == wanted

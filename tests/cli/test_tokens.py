@@ -51,9 +51,9 @@ def test_a_file_is_counted_with_source_and_band(memctl: Memctl, tmp_path: Path) 
         "18",
         "± 10%",
         "o200k x 1.14",
-        "markdown",
+        "as markdown",
     ]
-    assert memctl("tokens", "-", "--model", "gpt-5", stdin=SENTENCE).out == "15  exact  o200k  prose  -\n"
+    assert memctl("tokens", "-", "--model", "gpt-5", stdin=SENTENCE).out == "15  exact  o200k  as prose  -\n"
 
 
 def test_the_model_of_the_memory_is_the_default(memctl: Memctl, repo: Path) -> None:

@@ -237,3 +237,39 @@ def test_proposal_is_not_recalled_at_its_file_after_a_week(
 def test_record_recalled_by_a_prompt_is_shown_again_at_its_file(session: Session, decided: str) -> None:
     assert decided in session.context("UserPromptSubmit", prompt="Why is the Queue in PostgreSQL?")
     assert "One service fewer to run." in at(session, "Read", "queue.py")
+
+
+def test_record_is_shown_at_its_file_after_a_rename(session: Session, decided: str) -> None:
+    repo = session.repo
+    git(repo, "add", "queue.py")
+    git(repo, "commit", "-qm", "queue")
+    assert at(session, "Read", f"{repo}/app.py") == ""
+    git(repo, "mv", "queue.py", "jobs.py")
+    assert at(session, "Read", f"{repo}/jobs.py").startswith(f"{decided} (accepted decision) is about jobs.py: ")
+    git(repo, "commit", "-qm", "rename")
+    git(repo, "mv", "jobs.py", "tasks.py")
+    assert at(session, "Write", f"{repo}/tasks.py").startswith(f"{decided}, shown before, is about tasks.py, too.")
+    git(repo, "mv", "tasks.py", "queue.py")
+    assert decided in at(session, "Read", f"{repo}/queue.py")
+    (repo / "tasks.py").write_text("")
+    assert at(session, "Write", f"{repo}/tasks.py") == ""
+
+
+def test_record_of_a_folder_is_shown_after_the_folder_is_renamed(session: Session, memctl: Memctl) -> None:
+    repo = session.repo
+    (repo / "lib").mkdir()
+    (repo / "lib/card.py").write_text("CARD = 1\n")
+    made = memctl("learn", "Cards are read twice", "--lesson", "The reader sends each card twice.", "--code", "lib/")
+    git(repo, "add", "lib")
+    git(repo, "commit", "-qm", "lib")
+    git(repo, "mv", "lib", "core")
+    memctl("list")
+    assert at(session, "Read", f"{repo}/core/card.py").startswith(f"{made.id} (active learning) is about core/: ")
+
+
+def test_task_is_shown_with_its_next_step_and_not_with_what_is_done(session: Session, memctl: Memctl) -> None:
+    (session.repo / "tls.c").write_text("int x;\n")
+    steps = ("--done", "OpenSSL", "--done", "GnuTLS", "--next", "Port NSS", "--next", "Write the guide")
+    memctl("state", "TLS backends", *steps, "--code", "tls.c")
+    memctl("list")
+    assert "is about tls.c: TLS backends. Port NSS. (" in at(session, "Read", "tls.c")

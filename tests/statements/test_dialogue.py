@@ -101,12 +101,33 @@ def test_a_users_lasting_demand_is_a_constraint(prompt: str, kind: str) -> None:
         "use this",
         "let's keep it simple for now",
         "don't they keep the orders?",
+        "oh wait, the branch has conflicts, let's deal with that first",
+        "let's not jump to the other shop's orders just yet",
+        "the orders should have been moved once",
+        "the guide says that a refund can never be booked twice",
+        "fewer rows are locked if we don't read the orders again",
+        "you don't necessarily have the orders of the other shop",
+        "follow up: what words can we use for the orders of a shop?",
+        "can we double check that the mailer keeps the orders?",
+        "can we add one more thing? the name of the shop is not there",
         "the mailer uses a plain socket instead of the pool",
         "go on",
     ],
 )
 def test_a_step_a_question_or_a_doubt_states_nothing(prompt: str) -> None:
     assert said((USER, prompt)) == []
+
+
+def test_a_first_prompt_that_names_the_aim_is_no_decision() -> None:
+    aim = "I'd like to add an export of all orders"
+    assert said((USER, aim), (EDIT, "")) == []
+    assert said((USER, "hi"), (USER, aim), (EDIT, "")) == [(DECISION, aim, USER)]
+
+
+def test_request_that_only_names_a_goal_is_no_decision() -> None:
+    assert said((USER, "Make the order book safe"), (EDIT, "")) == []
+    kept = "Make the order book safe by one lock for each shop"
+    assert said((USER, kept), (EDIT, "")) == [(DECISION, kept, USER)]
 
 
 def test_list_after_a_colon_belongs_to_the_wish() -> None:

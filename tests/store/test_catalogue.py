@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from memctl.record import frontmatter, mentions
 from memctl.record.filters import ORDERS, Filters, select
 from memctl.record.kinds import KINDS, KNOWLEDGE
+from memctl.record.pages import code_path
 from memctl.record.record import ORDER, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import Catalogue
@@ -34,10 +35,10 @@ FILTERS = (
     Filters(tags=("a",)),
     Filters(importance_gte=2, agent="claude"),
     Filters(agent="codex"),
-    Filters(section="§2.1"),
-    Filters(section="§3", archived=None),
+    Filters(paths=frozenset()),
     Filters(since="2025-11-02T00:00:00Z", until="2025-11-02T23:59:59Z"),
 )
+SECTIONS = ("§2.1", "§3", "§3.1.4")
 FORMER = ("DEC-2025-11-04-007", "ISS-2025-11-04-001", "LRN-2025-11-04-00")
 MOMENTS = (0, 1_800_000_000)
 PAGES = ("", "§2.1", "§2.2", "§2.10", "§3.1")
@@ -54,6 +55,11 @@ WORDS = (
     "größer: 大" * 350,
     "",
 )
+
+
+def in_b(files: Iterable[str]) -> set[str]:
+    """Which of some files a section covers."""
+    return {file for file in files if file == "src/b.py"}
 
 
 def taken(snapshot: Snapshot) -> dict[str, Any]:
@@ -80,6 +86,7 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "named": {i: ids(catalogue.with_id(i)) for i in ("ISS-2025-11-04-002", "nonsense")},
         "renamed": {i: ids(catalogue.with_alias(i)) for i in FORMER},
         "referring": {name: ids(catalogue.with_code_refs([name, "none"])) for name in ("src/a.py", "src/b.py", "src/")},
+        "in_sections": {marker: catalogue.in_sections([marker, "§9"], in_b) for marker in SECTIONS},
         "selected": {
             (filters, order, reverse): (ids(found), total)
             for filters in FILTERS
@@ -140,6 +147,14 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         "referring": {
             name: ids([r for r in records if any(ref.partition(":")[0] == name for ref in r.code_refs)])
             for name in ("src/a.py", "src/b.py", "src/")
+        },
+        "in_sections": {
+            marker: frozenset(
+                r.path
+                for r in records
+                if (f"{r.section}.".startswith(f"{marker}.") if r.section else in_b(map(code_path, r.code_refs)))
+            )
+            for marker in SECTIONS
         },
         "selected": {
             (filters, order, reverse): (ids(found[:5]), len(found))

@@ -40,11 +40,17 @@ def test_the_context_holds_cached_tokens_too(usage: Any, tokens: int) -> None:
     assert context_tokens(usage) == tokens
 
 
+PROMPT_COMMAND = "<command-message>review</command-message>\n<command-name>/review</command-name>"
+
+
 @pytest.mark.parametrize(
     ("text", "rest"),
     [
         ("a <system-reminder>b</system-reminder> c", "a  c"),
         ("<command-name>a</command-name><command-args>b\n</command-args>c", "c"),
+        (f"{PROMPT_COMMAND}<command-args>- <b> is\n slow </command-args>", "/review - <b> is\n slow"),
+        (f"{PROMPT_COMMAND}<command-args> </command-args>", "\n"),
+        ("<command-name>/model</command-name><command-message>m</command-message><command-args>o</command-args>", ""),
         ("<system-reminder>a <system-reminder>b</system-reminder>", "<system-reminder>a "),
         ("<command-name>a<command-args>b</command-name>c</command-args>", "c</command-args>"),
         ("<task-notification>a", "<task-notification>a"),
@@ -60,4 +66,11 @@ def test_unclosed_tags_are_read_quickly() -> None:
     text = "".join(f"<command-{name}>" for name in names)
     begun = time.process_time()
     assert without_host_tags(text) == text
+    assert time.process_time() - begun < 2
+
+
+def test_unclosed_arguments_of_a_command_are_read_quickly() -> None:
+    text = f"{PROMPT_COMMAND}<command-args>a" + " " * 400_000
+    begun = time.process_time()
+    assert without_host_tags(text).endswith("a" + " " * 400_000)
     assert time.process_time() - begun < 2

@@ -25,6 +25,7 @@ LOG = "2025-11-04 10:00:01 worker started with 4 threads\n2025-11-04 10:00:02 wo
         (["learn", "Trace", "--lesson", TRACE], "the lesson is only a program's output"),
         (["learn", "Log", "--lesson", LOG], "the lesson is only a program's output"),
         (["issue", "Slow", "--code", "src/nope.py"], "src/nope.py is not a file of the repository"),
+        (["issue", "Slow", "--code", "src/n*.py"], "src/n*.py is not a file of the repository"),
         (["issue", "Slow", "--description", "As in DEC-2020-01-01-001"], "DEC-2020-01-01-001 does not exist"),
         (["section", "add", "Core", "--path", "src/clik/**"], "src/clik/** matches no file"),
         (["learn", "Slow", "--timestamp", "9999-12-31"], ", 9999-12-31T00:00:00Z, is in the future"),
@@ -118,3 +119,13 @@ def test_second_record_of_a_title_gets_a_hint_that_names_the_first(memctl: Memct
     if command != "issue":
         assert memctl(command, "Pool size", *reason, "--supersedes", second.id).err == ""
     assert memctl(command, "Other size", *reason).err == ""
+
+
+def test_glob_as_a_code_reference_is_answered_with_its_folder_by_the_command_and_by_check(
+    repo: Path, memctl: Memctl
+) -> None:
+    (repo / "src").mkdir()
+    (repo / "src/pool.py").write_text("x = 1\n")
+    hint = "code references can't be globs; name each file, or a folder such as src/"
+    assert hint in memctl("learn", "Slow pool", "--lesson", "Never open the pool twice.", "--code", "src/p*.py").err
+    assert f"hint: {hint}\n" in memctl("check", code=None).out

@@ -143,7 +143,7 @@ def test_validation_has_errors_and_warnings(memory: Memory) -> None:
     assert [error.partition(":")[0] for error in wrong.errors] == [
         "Missing goal", "Invalid window_id", "Invalid version",
     ]  # fmt: skip
-    assert "none in progress" in wrong.warnings[0]
+    assert "no step in progress" in wrong.warnings[0]
     with pytest.raises(MemctlError, match="Missing goal"):
         keeper.save(TaskState())
 

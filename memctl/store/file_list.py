@@ -236,10 +236,10 @@ class FileList(Mapping[str, Content]):
         return row
 
     def waiting(self, reason: str, room: int) -> dict[str, str]:
-        """Return the blob ids, by path, of files whose texts had no room in the search index, and have it now.
+        """Return the blob ids, by path, of files whose texts were left out of the search index, and fit into it now.
 
-        Their texts were not indexed for `reason`, and `room` is how many bytes of text the index can take now. The
-        smallest files are returned, as many as fit into `room`.
+        `reason` is the reason that the index has for leaving them out, such as that it was full. `room` is how many
+        bytes of text it can take now. The smallest files are returned, as many as fit into `room`.
         """
         rows = self._query(f"SELECT path, blob, size {_LEFT_OUT} AND reason = ? ORDER BY size, path", reason)
         blobs = {}

@@ -161,11 +161,12 @@ def unstage(memory: Memory) -> None:
 
 
 def leave_branch(memory: Memory, branch: str) -> None:
-    """Pass on or close the worktree's batch of `branch`, after the user has switched to another branch.
+    """Move or squash the batch of `branch`, after the user of this worktree has switched to another branch.
 
-    The other branch gets the batch if it was just made, or is `branch` renamed: it then points to the commit on which
-    the batch is based, has no batch itself, and no worktree is on `branch`. Otherwise the batch is squashed on `branch`
-    (or stays open there, if `branch` has moved or a worktree is on it), and its files are removed from this worktree.
+    If the other branch is new, or is `branch` with a new name, the batch moves to it. memctl takes a branch for such a
+    one if it points to the commit on which the batch is based, has no ref for a batch yet, and no worktree is on
+    `branch`. Otherwise the batch is squashed on `branch`, or stays open if `branch` has moved or a worktree is on it;
+    in both cases the batch's files in this worktree are set back to HEAD.
     """
     here, head = memory.repository.branch()
     batch = batches.open_batch(memory, branch)

@@ -491,7 +491,8 @@ class Team(msgspec.Struct, frozen=True):
     def effective(self) -> int:
         """The number of tokens in all windows together, with shared content counted once.
 
-        It is the sum of the shared content, the content of single agents, and the tokens of their cooperation.
+        It is the sum of the shared content, the content of single agents, and what the agents need to work together,
+        such as a list of blockers.
         """
         return self.shared + self.own + self.coordination
 

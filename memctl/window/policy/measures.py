@@ -147,10 +147,10 @@ _DECISION = re.compile(r"\s*(?:\W{0,4}|(?:id|decision)\W{1,3})DEC-\d", re.IGNORE
 
 
 def parts(block: TextBlock) -> set[str]:
-    """Return which parts of a context a block contains, such as {"mission", "next"}, by its title and keys.
+    """Return which parts of an agent's context a block of a text contains, such as {"mission", "next"}.
 
-    Other parts are "phase", "risks", "decisions", "anchors" (lists of references), "constraints", "inputs", "outputs"
-    and "background".
+    This is judged by words of the block's title, and of keys in its text, such as `goal:`. Other parts are "phase",
+    "risks", "decisions", "anchors" (lists of references), "constraints", "inputs", "outputs" and "background".
     """
     names = [block.title, *(_NAME.findall(block.text[:2_000]) if block.is_marked else [])]
     part_names = {part for name in names for word in re.findall("[a-z]+", name.lower()) if (part := _part(word))}

@@ -116,9 +116,10 @@ class Succession:
         self._given = ""  # the text that this window began with
 
     def observe(self, blocks: Sequence[ContentBlock]) -> None:
-        """Remember the blocks that came into the window since the last call, before they are evicted or compacted.
+        """Remember the blocks that are new in the window since the last call, before they are evicted or compacted.
 
-        The progress of the task is found in them when the state is saved.
+        `blocks` are all blocks of the window, old and new. When the state is saved, the progress of the task is found
+        in the new blocks.
         """
         if self._begun is None:
             self._begun = self._first_state(blocks)

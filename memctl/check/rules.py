@@ -305,7 +305,8 @@ RULES = _rules(
     ),
     (
         "MEM510", "lost-file-list", ERROR, "The page of a session or the list of its files is missing.",
-        "The page of a long session links to a file that lists all paths. Without either of them, paths are lost.",
+        "The files of a long session are in a list of their own, to which its page links. If one of the two is missing,"
+        " restore it with Git, or delete a list to which no page links.",
     ),
     (
         "MEM511", "leftover", WARNING, "The memory has a temporary file.",

@@ -47,7 +47,8 @@ def refuse_move(repository: Repository, ref: str) -> None:
     if edited := find_edited(repository, repository.branch()[1], _REF_HOOKS):
         raise EditedHook(
             f"the Git hook {edited}; changing {ref} would run it, and an agent may not run a hook that was edited",
-            "commit the hook, or ask the user to record something: memctl accepts the edited hook when a person writes",
+            "commit the hook, or ask the user to record anything, such as with `memctl issue`: a person's commit"
+            " accepts the hook as it is then",
         )
 
 

@@ -28,7 +28,7 @@ class Form(NamedTuple):
     - `setting`: the keys that lead to the list in the settings, such as ("permissions", "allow"); () if there is no
       list.
     - `file`: the rules file in the host's folder, "" if there is none; `opening` and `closing` are the text before and
-      after its rules.
+      after its rules, and `earlier` has the openings that earlier versions of memctl wrote.
     - `names`: the paths of rules files that must be listed in a project's settings, because the host reads no others;
       () if that is not needed.
     """
@@ -39,6 +39,7 @@ class Form(NamedTuple):
     opening: str = ""
     closing: str = ""
     names: tuple[str, ...] = ()
+    earlier: tuple[str, ...] = ()
 
     def rules(self) -> dict[str, list[str]]:
         """Return all of memctl's permission rules in the host's form, by group of commands ("read" or "record")."""
@@ -63,7 +64,8 @@ FORMS: Mapping[str, Form] = {
     CODEX.name: Form(
         'prefix_rule(pattern={words}, decision="allow")',
         file="rules/memctl.rules",
-        opening="# What Codex runs without asking, and outside of its sandbox, in which Git's folder is closed.\n",
+        opening="# What Codex runs without asking, and outside of its sandbox, which forbids writing to .git.\n",
+        earlier=("# What Codex runs without asking, and outside of its sandbox, in which Git's folder is closed.\n",),
     ),
     # `tools.allowed` can't be used: a shell command in it denies all others. A project's policies are read if its
     # settings name them, but the user's own ones then only if they are named, too. The lowest priority lets a user's
@@ -120,7 +122,8 @@ def write_rules(text: str, form: Form, wanted: Sequence[str], gone: Collection[s
     if not ours and form.closing in lines:
         at = lines.index(form.closing)
     made = "".join([*lines[:at], *missing, *lines[at:]])
-    return "" if not wanted and made == form.opening + form.closing else made
+    is_empty = any(made == opening + form.closing for opening in (form.opening, *form.earlier))
+    return "" if not wanted and is_empty else made
 
 
 def rules_in(text: str, rules: Mapping[str, Sequence[str]]) -> list[str]:

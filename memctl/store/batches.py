@@ -285,5 +285,5 @@ def join(memory: Memory, commit: str, tip: str, text: str = "") -> str:
     from memctl.git import refs
     from memctl.store.commit_message import TYPE
 
-    text = text or f"{TYPE}: join the branch and its changes\n"
+    text = text or f"{TYPE}: join the branch with a batch of its changes\n"
     return refs.commit_tree(memory.repository, tree, (commit, tip), text, memory.commit_moment)

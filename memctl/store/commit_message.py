@@ -69,7 +69,7 @@ def compose_join(base: str, tip: str, commit: str) -> str:
     the batch's files.
     """
     trailers = [("Memctl-Base", base), ("Memctl-Changes", tip), ("Memctl-Commit", commit)]
-    return message.compose(f"{TYPE}: join the branch and its changes", "", trailers)
+    return message.compose(f"{TYPE}: join the branch with a batch of its changes", "", trailers)
 
 
 def _joint_subject(changes: Sequence[Change]) -> str:

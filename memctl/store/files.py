@@ -198,9 +198,9 @@ def write_temporary(file: Path, text: str, *, is_private: bool = False) -> Path:
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
-        raise MemctlError(
-            f"the text contains {text[error.start]!r}, which is not a character", "remove it from the text"
-        ) from None
+        line = text.count("\n", 0, error.start) + 1
+        what = f"line {line:,} of {file.name} would contain {text[error.start]!r}, which is not a character"
+        raise MemctlError(what, "remove it from the text that you gave") from None
     temporary.unlink(missing_ok=True)
     # O_EXCL: a repository may contain links under these names.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)

@@ -174,13 +174,13 @@ def call_texts(name: str, arguments: Any) -> tuple[list[tuple[str, str]], int]:
     """
     fields = decode_json(arguments) if isinstance(arguments, str) else arguments
     if not isinstance(fields, dict):
-        text = arguments if isinstance(arguments, str) else encode_json(arguments)
+        text = arguments if isinstance(arguments, str) else encode_json(arguments, f"the call of {name}")
         return [("chat", name), ("json", text)], 0
     path = next((fields[key] for key in _PATHS if isinstance(fields.get(key), str)), "")
     texts = {"chat": [" ".join([name, *fields])]}
     for key, value in fields.items():
         if not isinstance(value, str):
-            texts.setdefault("json", []).append(encode_json(value, name))
+            texts.setdefault("json", []).append(encode_json(value, f"{key} in a call of {name}"))
         else:
             kind = kind_of_text(path, value) if key in _CONTENTS else kind_in_messages(value, CALL)
             texts.setdefault(kind, []).append(encodable(value))

@@ -23,6 +23,7 @@ _RESULT_TYPES = ("tool_result", "function_call_output")
 _THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 _ITEM_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _JSON = (dict, list, str, int, float, type(None))
+_FLATTEN = "give it with fewer dicts and lists inside of each other"
 
 Path = tuple[str | int, ...]
 
@@ -111,7 +112,7 @@ def elements_at(index: int, message: Mapping[str, Any]) -> list[Element]:
     try:
         return list(elements(message, f"message {index}"))
     except RecursionError:
-        raise MemctlError(f"message {index} is nested too deep", exit_code=USAGE) from None
+        raise MemctlError(f"message {index} is nested too deep", _FLATTEN, USAGE) from None
 
 
 def elements(message: Mapping[str, Any], where: str = "message") -> Iterator[Element]:
@@ -235,7 +236,7 @@ def check_json(value: object, where: str = "") -> None:
         raise MemctlError(f"{what}{type(value).__name__} is not JSON", hint, USAGE)
 
 
-def encode_json(value: Any, where: str = "") -> str:
+def encode_json(value: Any, where: str) -> str:
     """Return a value as JSON text that UTF-8 can encode.
 
     Raises MemctlError if the value can't be JSON or is nested too deep; `where` names the value in the error.
@@ -247,11 +248,9 @@ def encode_json(value: Any, where: str = "") -> str:
 
         return encodable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
     except RecursionError:
-        raise MemctlError(f"{where or 'the value'} is nested too deep", exit_code=USAGE) from None
+        raise MemctlError(f"{where} is nested too deep", _FLATTEN, USAGE) from None
     except TypeError as error:
-        raise MemctlError(
-            f"{where or 'the value'} is not JSON: {error}", "give dicts, lists and texts", USAGE
-        ) from None
+        raise MemctlError(f"{where} is not JSON: {error}", "give dicts, lists and texts", USAGE) from None
 
 
 def decode_json(text: str | bytes) -> Any:

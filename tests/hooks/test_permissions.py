@@ -12,7 +12,7 @@ from memctl.cli.command_list import all_commands
 from memctl.cli.main import Memctl as Root
 from memctl.hooks import permissions
 from memctl.hooks.hosts import HOSTS
-from memctl.hooks.permissions import FORMS, choose
+from memctl.hooks.permissions import FORMS, choose, write_rules
 from memctl.store.agent_env import COMMANDS, READ, RECORD
 from tests.conftest import Memctl, commits, git
 
@@ -209,6 +209,13 @@ def test_other_lines_in_a_rules_file_are_kept(memctl: Memctl, repo: Path, what: 
     )
     memctl("install", what, "--yes", "--uninstall")
     assert file.read_text() == f"# mine\n{form.opening}{form.closing}"
+
+
+def test_rules_below_the_opening_of_an_earlier_version_are_removed_with_it() -> None:
+    form = FORMS["codex"]
+    rules = form.rules()["read"]
+    for opening in (form.opening, *form.earlier):
+        assert write_rules("".join([opening, *(f"{rule}\n" for rule in rules)]), form, [], rules) == ""
 
 
 def test_a_group_that_was_left_out_is_not_offered_with_a_later_versions_commands() -> None:

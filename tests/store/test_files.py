@@ -39,6 +39,12 @@ def test_failed_write_leaves_no_temporary_file(tmp_path: Path) -> None:
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
 
 
+def test_text_that_utf8_cannot_encode_is_refused_with_its_file_and_line(tmp_path: Path) -> None:
+    with pytest.raises(MemctlError, match=r"^line 2 of a\.md would contain '\\udc80', which is not a character$"):
+        files.prepare(tmp_path, [Write("a.md", "one\ntwo \udc80", None)])
+    assert not [*tmp_path.iterdir()]
+
+
 def test_failed_replacement_leaves_no_temporary_file(tmp_path: Path) -> None:
     (tmp_path / "a.md").mkdir()
     with pytest.raises(OSError, match="directory"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from memctl.errors import MemctlError
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.tokens.messages import (
@@ -136,14 +137,23 @@ def test_a_calls_input_is_counted_by_its_raw_values() -> None:
         ("json", "true"),
     ]
     assert parameters == 3
-    assert call_texts("Edit", encode_json({"file_path": "main.go"})) == call_texts("Edit", {"file_path": "main.go"})
+    assert call_texts("Edit", encode_json({"file_path": "main.go"}, "")) == call_texts("Edit", {"file_path": "main.go"})
     counter = Counter(FAMILIES["gpt"])
     raw = counter.tokens(code)
     counted = count_call("Edit", {"file_path": "main.go", "new_string": code}, counter.tokens)
     assert raw < counted < raw + 100
-    assert counter.tokens(encode_json(code)) > 1.2 * raw
+    assert counter.tokens(encode_json(code, "")) > 1.2 * raw
     assert call_texts("Bash", "no JSON") == ([("chat", "Bash"), ("json", "no JSON")], 0)
     assert call_texts("Bash", {}) == ([("chat", "Bash")], 0)
+
+
+def test_an_endless_value_in_a_call_is_named() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    with pytest.raises(MemctlError, match=r"^edits in a call of Edit is nested too deep$"):
+        call_texts("Edit", {"edits": endless})
+    with pytest.raises(MemctlError, match=r"^the call of Edit is nested too deep$"):
+        call_texts("Edit", endless)
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,9 @@ def _commit_group(
     change = _joint(group)
     changes = [entry.change for entry in group]
     if refused:
-        return _postpone(group, msgspec.structs.replace(refused, warning=documents.refresh(memory, changes)[1]))
+        way, warning = _way_on(memory, change), documents.refresh(memory, changes)[1]
+        hint = refused.hint if way in refused.hint else f"{refused.hint}; {way}"
+        return _postpone(group, msgspec.structs.replace(refused, hint=hint, warning=warning))
     own = change.paths
     prepared = _prepare(memory, own, variables)  # Git looks while the documents are rendered
 

@@ -93,7 +93,7 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
     "--pack",
     "as_pack",
     is_flag=True,
-    help="Print the texts of the files to load ahead as a pack, and which files are left out and why.",
+    help="Print a pack with the texts of the files to load ahead, and with the files left out, each with the reason.",
 )
 @pack_options(budget="70 % of half of --window")
 @json_option

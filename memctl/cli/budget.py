@@ -182,7 +182,7 @@ def _print(occupancy: Occupancy, title: str, is_measured: bool, model: str) -> N
     if occupancy.counted > occupancy.used:
         output.text(
             f"  the given files have {occupancy.counted:,} tokens, more than the host reports: "
-            "it has not loaded all files"
+            "the host has not loaded all of them"
         )
     if occupancy.lacks:
         output.text(f"  to keep a safety margin of 5 %, free {occupancy.lacks:,} more tokens")

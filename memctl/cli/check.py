@@ -116,7 +116,7 @@ def check_command(
         return
     if fix and (staged or at):
         raise MemctlError(
-            "--fix can't be combined with --staged or --at: it changes the files on the disk",
+            "--fix can't be combined with --staged or --at: --fix changes files on the disk",
             "leave out --staged and --at",
             USAGE,
         )

@@ -205,7 +205,7 @@ def _print(ranking: Priorities, shown: tuple[Choice, ...], room: LoadBudget, exp
     for path, reason in ranking.unsearched if explain else ():
         output.note(f"the text of {path} was not searched: {reason}")
     if later := sum(reason == LATER for _, reason in ranking.refused):
-        output.note(f"hint: large files that are not ranked yet: {later:,}; the next `memctl files` ranks them")
+        output.note(f"hint: large files that are not ranked yet: {later:,}; run `memctl files` again to rank them")
     if ranking.refused and not explain:
         output.note(f"never loaded: {quantity(len(ranking.refused), 'more file')}; --explain shows which, and why")
 

@@ -174,7 +174,7 @@ def parse(text: str, path: str) -> Checkpoint:
     except msgspec.ValidationError as error:
         raise InvalidRecord([Fault(path, 1, *field_and_message(error))]) from None
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidRecord([Fault(path, 1, "", f"this is not JSON: {error}")]) from None
+        raise InvalidRecord([Fault(path, 1, "", f"the file is not JSON: {error}")]) from None
     if wrong := _problems(checkpoint, path):
         raise InvalidRecord([Fault(path, 1, field, message) for field, message in wrong])
     return checkpoint

@@ -196,7 +196,7 @@ def _problems(checkpoint: Checkpoint, path: str) -> list[tuple[str, str]]:
     try:
         timestamps.parse(checkpoint.saved_at)
     except ValueError:
-        wrong.append(("saved_at", f"{checkpoint.saved_at!r} is not a time"))
+        wrong.append(("saved_at", f"{checkpoint.saved_at!r} is not a time such as 2025-11-04T14:32:00Z"))
     # Files outside of the repository are allowed by absolute paths; a relative path that leads out is refused.
     paths = {
         "environment": [file.path for file in checkpoint.environment.dirty],

@@ -176,7 +176,7 @@ def filters(opened: Memory, snapshot: Snapshot, section: str, since: str, until:
 
     The parameters are the values of the options, "" or None for an option that was not given. `named` has the options
     for which there is no parameter: `archived`, `everything` (--all), and fields of `Filters`. Raises MemctlError for
-    an invalid time, and for a section that has neither a page nor records.
+    an invalid time, and for a section without a page and records if there are other sections.
     """
     from memctl.record.filters import Filters
 
@@ -188,7 +188,7 @@ def filters(opened: Memory, snapshot: Snapshot, section: str, since: str, until:
     archived, everything, importance = (named.pop(name) for name in ("archived", "everything", "importance"))
     marker = f"§{section.removeprefix('§')}"
     paths = snapshot.outline.records_in([marker], snapshot.catalogue) if section else None
-    if paths is not None and not paths and snapshot.outline.find(marker) is None:
+    if paths == frozenset() and snapshot.outline.sections and snapshot.outline.find(marker) is None:
         from memctl.pages.links import missing_section
 
         raise missing_section(snapshot.outline, marker)

@@ -143,9 +143,10 @@ def complete(
 
     blocking = [r for r in known if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
     made = [file.path for file in state.files if file.action in (CREATED, MODIFIED)]
-    present = snapshot.files.existing(path for path, _ in request.changes)  # others were deleted or renamed
     read = [file.path for file in state.files if file.path not in made]
-    read = read or [path for path, _ in request.changes if path in present]
+    if request.changes and not read:
+        present = snapshot.files.existing(path for path, _ in request.changes)  # others were deleted or renamed
+        read = [path for path, _ in request.changes if path in present]
     binding = phase_summary.binding_decisions(known)
     if request.handoff_type == SPECIALIST or not binding:  # packages of other types include the decisions themselves
         binds = [f"{one_line(record.title)} [{record.id}]" for record in binding]

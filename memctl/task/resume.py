@@ -198,7 +198,7 @@ def missing_fields(state: TaskState) -> list[StateGap]:
         why = "what comes next (--next); nothing is planned or in progress either"
         gaps.append(StateGap("next_actions", why, essential=True))
     elif not any(map(is_meaningful, begun)):
-        gaps.append(StateGap("in_progress", "where to begin (--doing, --next): there are only plans"))
+        gaps.append(StateGap("in_progress", "where to begin (--doing, --next); all steps are only planned"))
     # The files worked on are inputs, too.
     inputs = (*state.inputs, *(file.path for file in state.files if file.action != DELETED))
     needed = {"inputs": inputs, "success_criteria": state.success_criteria, "constraints": state.constraints}
@@ -211,7 +211,7 @@ def _hidden(state: TaskState) -> Iterator[StateGap]:
         value = getattr(state, name)
         for text in (value,) if isinstance(value, str) else value:
             if words := hidden_reference(text):
-                yield StateGap(name, f"what {words!r} refers to")
+                yield StateGap(name, f"what its words {words!r} refer to")
 
 
 _HIDDEN = lazy_regex(

@@ -109,5 +109,6 @@ def _restricting(memory: Memory) -> State | None:
 
 def _ask(memory: Memory, item: DeniedFile) -> str:
     if item.ownership.owner_agent_id == memory.actor:  # of what is read-only
-        return f"make it writable for yourself with `memctl own acquire {item.ownership.section_id} --type exclusive`"
+        own = f"`memctl own acquire {item.ownership.section_id} --type exclusive`"
+        return f"make the section writable for yourself with {own}"
     return f"ask {item.ownership.owner_agent_id} to release {item.ownership.section_id}"

@@ -131,7 +131,7 @@ def accept(state: State, transfer: Transfer, task: str, declined: Collection[str
             transfer, f"{', '.join(back)} {'is' if len(back) == 1 else 'are'} owned by {transfer.giver} again"
         )
     if transfer.work(state):
-        raise _answered_elsewhere(transfer, f"{taker} is listed as at work on it")
+        raise _answered_elsewhere(transfer, f"{taker} is listed as at work on the handoff")
     state = agents.join(give_back_sections(state, transfer, declined), taker, transfer.now, task).state
     accepted = tuple(s for s in transfer.who.sections if (held := state.live(s, transfer.now)) and transfer.is_by(held))
     state = agents.only_working(state, accepted, taker)
@@ -149,7 +149,7 @@ def release(state: State, transfer: Transfer, op: str) -> Step:
     shows that the taker accepted in another clone or on another branch.
     """
     if transfer.work(state):
-        raise _answered_elsewhere(transfer, f"{transfer.taker} is listed as at work on it")
+        raise _answered_elsewhere(transfer, f"{transfer.taker} is listed as at work on the handoff")
     return Step(give_back_sections(state, transfer, transfer.who.sections), op, transfer.handoff)
 
 

@@ -294,4 +294,4 @@ def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
         if not ownership.owner_agent_id.isprintable():  # refusals contain it, and agents read them
             raise ValueError(f"{section}: {ownership.owner_agent_id!r} is not the name of an agent")
         if ownership.section_id != section:
-            raise ValueError(f"the entry of {section} is for {ownership.section_id}")
+            raise ValueError(f"the entry of {section} names another section, {ownership.section_id}")

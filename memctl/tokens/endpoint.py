@@ -99,5 +99,5 @@ def _refuse_secrets(text: str) -> None:
     for line in lines(text, spans):
         raise MemctlError(
             f"line {line} {describe(text, spans[0])}; the text would leave this machine",
-            "remove the credential, or send the text with --allow-secret if it is none",
+            "remove the credential; if it is not a credential, send the text with --allow-secret",
         )

@@ -83,7 +83,7 @@ class GrowthReader:
         if parts.images:
             fault = "the request has images, whose tokens are only estimated"
         elif parts.uncounted:
-            fault = f"the request has {', '.join(parts.uncounted)}, which is not text"
+            fault = f"the request has parts other than text: {', '.join(parts.uncounted)}"
         elif line.model != self._model:
             fault = "the session changed to another model"
         grown = line.context - self._context
@@ -175,8 +175,8 @@ def _take(report: TokenReport, observed: Observations) -> None:
         raise _Unfit(f"the text has fewer than {SHORTEST} tokens")
     if reported <= 0:
         raise _Unfit(
-            f"the reported number of tokens, {report.reported:,}, is not above the {report.overhead:,} that the "
-            "request has besides its text"
+            f"the reported number of tokens, {report.reported:,}, must be larger than {report.overhead:,}, which a "
+            "request has without any text"
         )
     name = name_of(report.model)
     texts = [part.text for part in report.parts]
@@ -201,7 +201,7 @@ def _report(line: dict[str, Any], read_file: ReadFile) -> TokenReport:
     if conversation is None:
         raise _Unfit("the line has no text, file or messages")
     if conversation.uncounted:
-        raise _Unfit(f"the request has {', '.join(conversation.uncounted)}, which is not text")
+        raise _Unfit(f"the request has parts other than text: {', '.join(conversation.uncounted)}")
     return TokenReport(model, conversation.parts, conversation.overhead, reported)
 
 

@@ -23,7 +23,7 @@ _RESULT_TYPES = ("tool_result", "function_call_output")
 _THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 _ITEM_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _JSON = (dict, list, str, int, float, type(None))
-_FLATTEN = "give it with fewer dicts and lists inside of each other"
+_FLATTEN = "give a value with fewer dicts and lists inside of each other"
 
 Path = tuple[str | int, ...]
 
@@ -80,7 +80,8 @@ def body_key(value: Any) -> str | None:
         if _are_messages(held) or (key == "input" and isinstance(held, str)):
             return key
     raise MemctlError(
-        "this is not a conversation", "give a list of messages, or a request's body with `messages` or `input`"
+        "the given messages are not a conversation",
+        "give a list of messages, or a request's body with `messages` or `input`",
     )
 
 

@@ -79,8 +79,8 @@ class AuditSink:
         try:
             made = msgspec.convert(_clean(msgspec.to_builtins(fields, enc_hook=str, str_keys=True)), Decision)
         except (msgspec.ValidationError, RecursionError) as error:
-            why = describe(error) if isinstance(error, msgspec.ValidationError) else "its values are nested too deep"
-            raise MemctlError(f"this is not a decision for the audit log: {why}", exit_code=USAGE) from None
+            why = describe(error) if isinstance(error, msgspec.ValidationError) else "they are nested too deep"
+            raise MemctlError(f"the values for the audit log are not a decision: {why}", exit_code=USAGE) from None
         self._take(made)
         return made
 
@@ -120,7 +120,8 @@ class AuditLog(AuditSink):
         line = msgspec.json.encode(made) + b"\n"
         if len(line) > self._most_bytes:
             raise MemctlError(
-                f"the decision has {len(line):,} bytes, but the audit log may have only {self._most_bytes:,}"
+                f"the decision has {len(line):,} bytes, but the audit log may have only {self._most_bytes:,}",
+                "record shorter values, or give the AuditLog a larger most_bytes",
             )
         try:
             with lock.hold(self.file.with_name(self.file.name + ".lock"), _PATIENCE):

@@ -264,7 +264,7 @@ def _by_facts(question: Question, original: _Searched, compressed: _Searched) ->
     present = [fact for fact in question.facts if original.has(fact)]
     is_said = bool(question.said) and original.says(question.said)
     if not present and not is_said:
-        return GradedQuestion(question, None, "the original text does not answer the question either")
+        return GradedQuestion(question, None, "the original text has none of the question's facts")
     lost = tuple(fact for fact in present if not compressed.has(fact))
     if is_said and not compressed.says(question.said):
         lost = (*lost, question.said)

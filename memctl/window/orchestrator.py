@@ -171,7 +171,8 @@ class ContextWindowManager:
         again_at = self._fruitless_at + int(AGAIN * self.config.max_context_tokens)
         if made is not None and not made.is_emergency and self._fruitless_at and conversation.tokens < again_at:
             why = (
-                f"the last try freed less than {LEAST_GAIN:.0%} of the tokens; the next is made at {again_at:,} tokens"
+                f"the last attempt to make the window smaller freed less than {LEAST_GAIN:.0%} of the tokens; the next "
+                f"attempt is made when the window has {again_at:,} tokens"
             )
             start, made = msgspec.structs.replace(start, reason=why), None
         is_above = before >= self.config.cross_window.auto_save_threshold
@@ -343,7 +344,7 @@ class ContextWindowManager:
         if not made.is_emergency and cleared < least:
             self._remember(conversation, start.utilization_before)
             self._fruitless_at = conversation.tokens
-            why = f"the eviction would free {cleared:,} tokens, fewer than the {least:,} of clear_at_least"
+            why = f"the eviction would free {cleared:,} tokens, fewer than eviction.clear_at_least, {least:,}"
             return msgspec.structs.replace(start, reason=why)
         is_hard = made.is_emergency and (start.utilization_before >= ORANGE_AT or done.is_compacted)
         action = Action.EMERGENCY_COMPACTION if is_hard else Action.MANAGE

@@ -172,7 +172,7 @@ def _range(tool: str, arguments: Mapping[str, Any], lines: int) -> str:
     path = next((name for name in PATH_ARGUMENTS if arguments.get(name)), "")
     if path and _LOOKS.search(tool):
         return f"{tool} with {path}={arguments[path]!r}, offset=1, limit={lines}"
-    return f"{tool} for less of it, such as {lines:,} of the {'entries' if lines > 1 else 'parts'}"
+    return f"{tool} with arguments that ask for less, such as {lines:,} of the {'entries' if lines > 1 else 'parts'}"
 
 
 class WindowStatus(Enum):

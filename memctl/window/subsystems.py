@@ -191,7 +191,9 @@ def parts(
             return Path(folder) if folder is not None else memory.folder.parent  # type: ignore[union-attr]
         if isinstance(given, str | PathLike):
             return Path(given).parent
-        raise MemctlError(f"{key} is {name!r}, which needs a folder", "give `from_config` a folder", USAGE)
+        raise MemctlError(
+            f"{key} is {name!r}, which needs a folder", "give that folder: `from_config(…, folder=PATH)`", USAGE
+        )
 
     arguments: dict[str, Any] = {"config": config, "now": now, "budget_manager": budget(config)}
     notes, unused = None, []
@@ -230,27 +232,27 @@ def _unused(
          "compression.cascade: its step sub_agent needs a dispatcher, and none is given"),
         (not has_step and dispatcher is not None, "dispatcher: compression.cascade has no sub_agent step that uses it"),
         (bool(shrinks.system_prompt or shrinks.preserve) and provider is None,
-         "compression.system_prompt and preserve: no provider is given"),
+         "compression.system_prompt and preserve: only a provider uses them, and none is given"),
         (goes.weights != default.eviction.weights and policy != "hybrid",
          f"eviction.weights: only the policy hybrid uses them, not {policy}"),
         (goes.type_ttl != default.eviction.type_ttl and policy not in ("hybrid", "type_based"),
-         f"eviction.type_ttl: the policy {policy} does not use it"),
+         f"eviction.type_ttl: only the policies hybrid and type_based use it, not {policy}"),
         (save_at != usual_save_at and arguments.get("state_manager") is None,
-         "cross_window.auto_save_threshold: there is no place to store a state"),
+         "cross_window.auto_save_threshold: no state is saved without a memory or a state_file"),
         (bool(files) and has_memory,
-         f"cross_window.{' and '.join(files)}: the state is stored in the memory's checkpoints"),
+         f"cross_window.{' and '.join(files)}: the state is stored in the memory's checkpoints, not in a file"),
         ("compression_engine" in more and (provider is not None or dispatcher is not None),
-         "provider and dispatcher: the given compression_engine has its own"),
+         "provider and dispatcher: not used, since the given compression_engine has its own"),
     )  # fmt: skip
     yield from (line for holds, line in rules if holds)
     for name, section in _SECTIONS.items():
         if name in more and getattr(config, section) != getattr(default, section):
-            yield f"{section}: the given {name} has its own settings"
+            yield f"{section}: not used, since the given {name} has its own settings"
     watched, alerts = config.health_monitoring.metrics, config.health_monitoring.alerts
     for name, metric in METRICS.items():
         is_own = metric.limit and getattr(alerts, metric.limit) != getattr(AlertThresholds(), metric.limit)
         if is_own and name not in watched:
-            yield f"health_monitoring.alerts.{metric.limit}: {name} is not one of the watched metrics"
+            yield f"health_monitoring.alerts.{metric.limit}: {name} is not one of health_monitoring.metrics"
 
 
 def _keeper(

@@ -105,11 +105,11 @@ def _same_title(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
     linked = (record.id, *record.supersedes, *record.relates_to, *record.blocks, *record.blocked_by)
     if new := [record for record in states if record.id not in linked]:
         other = max(new, key=lambda record: record.id)
-        same = "is the same task" if record.memory_type == STATE.name else "says the same"
+        same = "are the same task" if record.memory_type == STATE.name else "say the same"
         command = f"supersede {other.id} {record.id}"
         if "superseded" not in record.kind.statuses:
             command = f"resolve {record.id} --resolution 'duplicate of {other.id}'"
-        yield f"{other.id} has the same title", f"`memctl {command}` if it {same}"
+        yield f"{other.id} has the same title", f"`memctl {command}` if both {same}"
 
 
 def _is_same_task(one: Record, other: Record) -> bool:

@@ -263,7 +263,7 @@ def _removal_step(place: Path, name: str) -> InstallStep:
             note += f"; {backup.name}, the hook from before memctl, stays, too"
     if deletes:
         return InstallStep(part, "removed", note, files=HookChange(hook.file, deletes=tuple(deletes), prune=prune))
-    return InstallStep(part, "left" if has_kept else "unchanged", note or "this hook is not installed")
+    return InstallStep(part, "left" if has_kept else "unchanged", note or "memctl's hook is not installed")
 
 
 def _manual_step(repository: Repository, place: Path, name: str, memory: str, why: str) -> InstallStep:
@@ -332,7 +332,7 @@ def _unset_drivers(repository: Repository) -> list[InstallStep]:
         )
         ours = {f"{section}.name", f"{section}.driver"}
         if not present:
-            steps.append(InstallStep(part, "unchanged", "this merge driver is not installed"))
+            steps.append(InstallStep(part, "unchanged", f"the {part} is not installed"))
         elif not _is_ours(present, what):
             steps.append(
                 InstallStep(

@@ -23,7 +23,7 @@ from memctl.text import headings, timestamps
 
 WHOLE = "the text"  # the name of a conflict in versions that can't be parsed
 
-_APART = ("the two sides are different records with one id: `memctl renumber` gives one of them a new id",)
+_APART = ("the two versions are different records with the same id: `memctl renumber` gives one of them a new id",)
 
 
 class MergeResult(msgspec.Struct, frozen=True):

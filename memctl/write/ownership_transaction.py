@@ -270,5 +270,5 @@ def _refuse_unsafe(memory: Memory) -> None:
         commits.forbid_if_unsafe(memory.repository)
     except commits.CommitPending as error:
         raise MemctlError(
-            f"sections can't be handed over now: {error.why}", "run the command again once that is over"
+            f"sections can't be handed over now: {error.why}", "run the command again once Git can commit"
         ) from None

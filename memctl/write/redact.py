@@ -126,7 +126,7 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
     ):
         raise MemctlError(
             "the reason, the agent's name or the session's name contains the text that is to be redacted",
-            "give another --reason, or set MEMCTL_AGENT to another name",
+            "give another --reason, or set MEMCTL_AGENT or MEMCTL_SESSION to another name",
         )
     for path, old in texts.items():
         text = redact_file.redact(path, old, plan.secrets)

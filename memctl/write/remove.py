@@ -225,7 +225,9 @@ def _file_at(memory: Memory, path: str, revision: str | None) -> str:
     if revision is None:
         version = history.last_version(memory.repository, tracked, _other_commit(memory, path))
         if version is None:
-            raise MemctlError(f"{tracked} can't be restored: it was deleted before it was committed")
+            raise MemctlError(
+                f"{tracked} can't be restored: it was deleted before it was committed, so Git has no text of it"
+            )
         blob = version[1]
     else:
         commits = [memory.repository.resolve(revision), _other_commit(memory, path, revision)]

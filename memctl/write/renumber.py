@@ -239,7 +239,9 @@ def _commit_change(holders: Sequence[Holder]) -> Change:
         meant = ", ".join(dict.fromkeys(holder.now for holder in holders if holder.now != holder.name))
         title = f"references to {meant}" if meant else "records that a merge had put into one file"
     deeds = tuple(
-        RecordAction(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}; now only {titles[holder.name]!r} is")
+        RecordAction(
+            RENUMBER, holder.now, f"{holder.title!r} had the id {holder.name}, which {titles[holder.name]!r} keeps"
+        )
         for holder in renamed
     )
     named = [*(holder.now for holder in renamed), *(holder.name for holder in renamed)]

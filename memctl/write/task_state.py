@@ -221,7 +221,7 @@ def _number(
     newest = max(filter(Version(base, window).is_behind, known), default=None)
     if newest is not None:
         own = next((candidate for candidate in here if candidate.checkpoint_id == newest.id), None)
-        where = f" by {own.saved_by}, {own.saved_at}" if own else " (on another branch or remote)"
+        where = f" (saved by {own.saved_by}, {own.saved_at})" if own else " (on another branch or remote)"
         mine = f"this checkpoint would follow version {base} in window {window}"
         mine = mine if newest.version > base else f"window {window} has ended"
         how = f"then save with --base {newest.version} --window {newest.window}"

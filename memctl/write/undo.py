@@ -16,9 +16,9 @@ from memctl.write import merge
 
 UNDO, SYNC = "undo", "sync"
 # Operations that an undo of files would not revert: a credential would come back, ownership would not change.
-_HANDS = "sections may have changed their owner with it"
+_HANDS = "sections may have changed their owner with it, and an undo would not change that"
 _ELSEWHERE = {
-    REDACT: "it removed a credential",
+    REDACT: "it removed a credential, which an undo would write again",
     SYNC: "it is a merge made by `memctl sync`",
     **dict.fromkeys(("handoff", "accept", "decline", "withdraw"), _HANDS),
 }

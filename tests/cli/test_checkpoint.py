@@ -166,7 +166,7 @@ def test_a_checkpoint_behind_the_newest_is_refused_when_it_is_saved(repo: Path, 
     second = memctl(*SAVE, "--done", "POST", "--window", "2").id
     before = commits(repo)
     err = memctl(*SAVE, "--base", "1", "--window", "2", "--doing", "Old", code=1).err
-    assert f"{second} is newer by claude" in err
+    assert f"{second} is newer (saved by claude" in err
     assert "--base 2 --window 2" in err
     assert "stale" in memctl(*SAVE, "--window", "1", code=1).err
     assert "stale" in memctl(*SAVE, "--base", shown(memctl, "main-w1")["checkpoint_id"], code=1).err
@@ -299,7 +299,7 @@ def test_save_and_resume_report_what_is_missing(memctl: Memctl) -> None:
         assert what in told
     resumed = memctl("checkpoint", "resume")
     assert resumed.err == told, "what is missing is the same at both ends"
-    assert "- goal: what 'as discussed above' refers to\n" in resumed.out
+    assert "- goal: what its words 'as discussed above' refer to\n" in resumed.out
     assert "constraints is missing" in memctl("checkpoint", "resume", "--strict", code=1).err
     memctl(*FIRST)
     assert "MISSING" not in memctl("checkpoint", "resume", "--strict").out
@@ -339,7 +339,7 @@ def test_save_into_an_earlier_window_is_refused_as_stale(memctl: Memctl) -> None
     memctl(*SAVE, "--task", "Refunds", "--next", "Test", "--window", "3")
     newest = memctl("checkpoint", "list", "--json").data["checkpoints"][0]["checkpoint_id"]
     refused = memctl(*SAVE, "--doing", "Late", "--window", "2", code=1).err
-    assert f"stale: window 2 has ended, but {newest} is newer by claude" in refused
+    assert f"stale: window 2 has ended, but {newest} is newer (saved by claude" in refused
 
 
 def test_without_a_next_step_or_a_task_nothing_can_be_resumed(repo: Path, memctl: Memctl) -> None:

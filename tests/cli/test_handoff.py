@@ -559,7 +559,7 @@ def test_a_handoff_of_another_branch_is_shown_and_accepted_in_a_worktree_of_its_
     bob("check", where=side)
     assert f"{made} is already accepted" in memctl("handoff", "accept", made, where=side, code=1).err
     assert "was already answered" in memctl("handoff", "withdraw", made, code=1).err  # the branch that offered it
-    assert "bob is listed as at work on it" in bob("handoff", "accept", made, code=1).err
+    assert "bob is listed as at work on the handoff" in bob("handoff", "accept", made, code=1).err
     git(shop, "merge", "-q", "--no-edit", "side")
     assert memctl("handoff", "list", "--all", "--json").data["handoffs"][0]["record"]["status"] == "accepted"
     assert memctl("handoff", "show", made).out == text

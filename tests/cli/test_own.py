@@ -259,7 +259,7 @@ def test_a_refusal_prints_text_of_other_machines_without_control_characters(
         ('"claude"', "5", "Expected `str`"),
         ('"2025-11-04T14:32:00Z"', '"soon"', "is not a time"),
         ('"exclusive"', '"mine"', "Invalid enum value"),
-        ('"section_id": "§2.1"', '"section_id": "§2.2"', "the entry of §2.1 is for §2.2"),
+        ('"section_id": "§2.1"', '"section_id": "§2.2"', "the entry of §2.1 names another section, §2.2"),
         ("{", "[", "Expected `object`"),
     ],
 )

@@ -139,7 +139,7 @@ def test_the_threshold_is_reviewed_by_a_log(memctl: Memctl) -> None:
     assert (found.data["decision"], found.data["proposal"], len(found.data["steps"])) == ("raise", 2_300, 4)
     shown = memctl("policy", "threshold", "-", stdin=log).out
     assert "raise to 2,300: the shared slice fills 85% of the threshold (median)" in shown
-    assert "2. pilot it on at least 3 complex tasks" in shown
+    assert "2. pilot the new threshold on at least 3 complex tasks" in shown
     assert "keep: there are no observations" in memctl("policy", "threshold", "-", stdin="").out
     assert "-:1: scs" in memctl("policy", "threshold", "-", stdin='{"date": "2025-11-01", "scs": "x"}', code=1).err
 

@@ -29,7 +29,7 @@ def test_json_has_metrics_triggers_changes_and_blocks(memctl: Memctl) -> None:
     ]  # fmt: skip
     assert len(found.data["triggers"]) == 12
     assert [(item["line"], item["is_relevant"]) for item in found.data["blocks"]] == [(1, True), (3, False)]
-    assert found.data["changes"][0]["action"] == "remove it, or load it only when it is needed"
+    assert found.data["changes"][0]["action"] == "remove the block, or load it only when it is needed"
 
 
 def test_blocks_can_be_listed(memctl: Memctl) -> None:

@@ -116,7 +116,7 @@ def test_first_record_keeps_the_id_and_the_other_gets_it_as_an_alias(clones: tup
     assert memctl("show", new, where=one.folder).err == ""
     log = memctl("log", new, where=one.folder).out
     assert f"decide {FIRST} Sell maps" in log  # from when it had the other id
-    assert f"renumber: 'Sell maps' was {FIRST}; now only 'Sell books' is" in log
+    assert f"renumber: 'Sell maps' had the id {FIRST}, which 'Sell books' keeps" in log
 
 
 def test_references_follow_the_record_known_to_their_writer(clones: tuple[Clone, ...]) -> None:

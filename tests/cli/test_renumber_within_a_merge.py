@@ -215,8 +215,8 @@ def test_merge_driver_refuses_to_merge_two_different_records(tmp_path: Path, mem
     files = [str(tmp_path / name) for name in texts]
     result = memctl("merge-file", "record", *files, "path.md", code=1)
     assert (
-        "note: path.md: the two sides are different records with one id: `memctl renumber` gives one of them a new id"
-        in result.err
+        "note: path.md: the two versions are different records with the same id: "
+        "`memctl renumber` gives one of them a new id" in result.err
     )
     assert "<<<<<<<" in (tmp_path / "ours").read_text()
 

@@ -105,7 +105,7 @@ def test_unknown_model_in_the_messages_gives_only_a_note(memctl: Memctl) -> None
     ("args", "code", "said"),
     [
         (("nowhere.json", "--free", "9"), 2, "nowhere.json can't be read"),
-        (("-", "--free", "9"), 1, "-: this is not a conversation"),
+        (("-", "--free", "9"), 1, "-: the given messages are not a conversation"),
         (("-",), 2, "the number of tokens to free is missing"),
         (("-", "--free", "9", "--target", "9"), 2, "give either --free or --target"),
         (("-", "--free", "9", "--json"), 2, "give --output"),

@@ -62,7 +62,7 @@ def test_a_state_is_read_back_as_it_was_written(state: State) -> None:
         ("ownership.json", b"[]", "can't be read"),
         ("ownership.json", b'{"x": {"section_id": "x", "owner_agent_id": "a"}}', "'x' is not a section"),
         ("ownership.json", b'{"\xc2\xa72.1": {"section_id": "\xc2\xa72.2", "owner_agent_id": "a", "acquired_at": '
-         b'"2025-11-04T14:32:00Z"}}', "is for §2.2"),
+         b'"2025-11-04T14:32:00Z"}}', "names another section, §2.2"),
         ("ownership.json", b'{"\xc2\xa72.1": {"section_id": "\xc2\xa72.1", "owner_agent_id": "a", "acquired_at": '
          b'"2025-11-04T14:32:00Z", "expires_at": "tomorrow"}}', "'tomorrow' is not a time"),
     ],

@@ -98,7 +98,7 @@ def test_a_transcript_is_an_observation_for_each_growth() -> None:
         ({"model": MODEL, "text": TEXT, "input_tokens": -9}, "no count"),
         ({"model": MODEL, "input_tokens": 9}, "no text, file or messages"),
         ({"model": MODEL, "text": "short", "input_tokens": 9}, "fewer than 50"),
-        ({"model": MODEL, "text": TEXT, "input_tokens": FRAME}, f"tokens, {FRAME}, is not above the {FRAME} that"),
+        ({"model": MODEL, "text": TEXT, "input_tokens": FRAME}, f"tokens, {FRAME}, must be larger than {FRAME}, which"),
         ({"model": MODEL, "text": TEXT, "input_tokens": 99, "kind": "poem"}, "kind is not one of"),
         ({"model": "llama-3", "text": TEXT, "input_tokens": 99}, "llama-3"),
         ({"model": "gpt-5", "text": TEXT, "input_tokens": 99}, "counted exactly"),

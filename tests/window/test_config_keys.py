@@ -229,7 +229,8 @@ def test_memory_checkpoints_keep_the_state_and_named_files_are_unused(repo: Path
     manager = ContextWindowManager.from_config(given, COUNTER, memory)
     manager.on_overflow([{"role": "user", "content": TASK}])
     assert (
-        "cross_window.state_file and progress_file: the state is stored in the memory's checkpoints" in manager.unused
+        "cross_window.state_file and progress_file: the state is stored in the memory's checkpoints, not in a file"
+        in manager.unused
     )
     assert not (repo / "state.json").exists()
     assert ContextWindowManager.from_config(given, COUNTER, memory).windows_created == 2

@@ -155,7 +155,7 @@ def test_question_the_original_does_not_answer_is_not_counted() -> None:
     facts = evaluate("the port is 1", "", [Question("Which colour?", facts=("blue",))])
     assert (facts.answers[0].kept, facts.answers[0].note) == (
         None,
-        "the original text does not answer the question either",
+        "the original text has none of the question's facts",
     )
 
 

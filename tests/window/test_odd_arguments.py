@@ -69,9 +69,9 @@ WORKS = {
     "bytes among arguments": called({"data": b"x"}),
 }
 REFUSED = {
-    "None": (None, "this is not a conversation"),
-    "a text": ("hello", "this is not a conversation"),
-    "messages that are texts": (["hello"], "this is not a conversation"),
+    "None": (None, "the given messages are not a conversation"),
+    "a text": ("hello", "the given messages are not a conversation"),
+    "messages that are texts": (["hello"], "the given messages are not a conversation"),
     "a message of a client's library": ([TextBlock()], "message 0: TextBlock is not JSON"),
     "a block of a client's library": (
         [*user("go"), {"role": "assistant", "content": [TextBlock()]}],
@@ -236,7 +236,7 @@ def wrong() -> Iterator[tuple[str, Callable[[], Any], str]]:
     yield (
         "a turn that is not a number",
         lambda: log.record("e", "d", turn="x"),
-        "this is not a decision for the audit log: ",
+        "the values for the audit log are not a decision: ",
     )
     yield (
         "a simulation of messages",

@@ -147,7 +147,7 @@ def test_management_without_gain_is_not_tried_again_at_once() -> None:
     assert tokens_of(first.messages) > 0.9 * tokens
     second = watched.on_turn_start(first.messages)
     assert second.action is Action.NONE
-    assert "the last try freed less than 10%" in second.reason
+    assert "the last attempt to make the window smaller freed less than 10%" in second.reason
     assert second.messages is first.messages
 
 

@@ -226,7 +226,7 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
         help_ = (
             f"give a window of at least {math.ceil(OUTPUT_FLOOR / share):,} tokens"
             if share
-            else "raise the shares of both"
+            else "raise the fractions of output_reserved and message_history"
         )
         raise ValueError(
             f"a window of {quantity(window, 'token')} has no room for {OUTPUT_FLOOR:,} tokens, the least answer: "
@@ -239,7 +239,7 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
 
 BALANCED = Profile(
     "balanced",
-    "the middle of every range",
+    "each part in the middle of its usual range",
     (Plan("system", 70_000), Plan("active", 90_000), Plan("session", 25_000), Plan("buffer", 15_000)),
 )
 SMALL_FEATURE = Profile(
@@ -277,7 +277,7 @@ MULTI_SESSION = Profile(
         Plan("buffer", 20_000),
     ),
     (
-        ("at 80 % compact to 65 %, which frees {} tokens", (30_000,)),
+        ("when 80 % of the window is filled, compact to 65 %, which frees {} tokens", (30_000,)),
         ("at the end of a session, a summary of {} tokens", (8_000,)),
         ("a later session begins with {} tokens rehydrated: summary {}, decisions {}, issues {}",
          (20_000, 8_000, 7_000, 5_000)),
@@ -295,11 +295,13 @@ LARGE_CODEBASE = Profile(
         Plan("buffer", 15_000),
     ),
     (
-        ("at 80 % and more, deduplicate search results (about {}), then keep only summaries of files (about {})",
+        ("when 80 % of the window is filled, deduplicate search results (about {} tokens), then keep only summaries of "
+         "files (about {} tokens)",
          (12_000, 25_000)),
-        ("at the end of the first session, a summary of {} tokens; of each later one, {}", (15_000, 10_000)),
+        ("at the end of the first session, a summary of {} tokens; at the end of each later session, one of {}",
+         (15_000, 10_000)),
         ("sessions 2 to 5 begin with {} tokens rehydrated and compact every 3 to 4 hours", (25_000,)),
-        ("the last session begins with {}: decisions {}, findings {}, architecture {}; {} are for the work",
+        ("the last session begins with {} tokens: decisions {}, findings {}, architecture {}; {} are for the work",
          (50_000, 15_000, 20_000, 15_000, 120_000)),
     ),
 )  # fmt: skip
@@ -376,11 +378,12 @@ class CapacityLevel(msgspec.Struct, frozen=True):
 COMPACT_AT = 90
 LEVELS = (
     CapacityLevel("emergency", 95, "emergency compaction",
-                  ("compact hard", "drop every file with a score below 30", "summarise verbose outputs")),
+                  ("compact hard", "drop every file that `memctl files` gives a score below 30",
+                   "summarise verbose outputs")),
     CapacityLevel("compact", COMPACT_AT, "compact now, before the next major operation",
                   ("carry the compaction out", "put off loading files that are not critical")),
     CapacityLevel("plan", 80, "plan a compaction within 10 operations",
-                  ("write down what to compact", "name candidates for removal", "load files just in time only")),
+                  ("write down what to compact", "name what could be removed", "load files only when they are needed")),
     CapacityLevel("normal", 0, "normal operation"),
 )  # fmt: skip
 

@@ -316,7 +316,8 @@ class TokenBudgetManager:
         )
 
     def _no_room(self, tokens: int) -> str:
-        return f"the window has room for {self.output_room:,} tokens beside the reserve for the answer, not {tokens:,}"
+        room = f"beside the reserve for the answer the window has room for {self.output_room:,}"
+        return f"{tokens:,} tokens don't fit: {room}"
 
     def _add(self, part: BudgetComponent, tokens: int) -> None:
         self.budgets[part] = msgspec.structs.replace(self.budgets[part], used=self.budgets[part].used + tokens)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from memctl.window.preservation.checklist import Entry
     from memctl.window.preservation.essentials import Essential
 
-HOLDS_ESSENTIAL = "only this block has something that must be kept"
+HOLDS_ESSENTIAL = "the block is the only one with something that must be kept"
 _TRIALS = 3  # of a step: with nothing marked, and twice with what the trial before had lost
 
 

@@ -117,7 +117,9 @@ class Scoring(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if wrong := sorted(set(self.type_ttl) - set(_TTL)):
-            raise MemctlError(f"type_ttl: these are no types of content: {', '.join(wrong)}")
+            raise MemctlError(
+                f"type_ttl names unknown types of content: {', '.join(wrong)}", f"the types are {', '.join(_TTL)}"
+            )
 
     def life(self, type_: ContentType) -> float:
         """Return the life of a block of the type `type_`: the number of turns after which it may be evicted."""

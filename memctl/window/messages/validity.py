@@ -70,7 +70,7 @@ def _empty(read: Read) -> Iterator[str]:
 def _twice(read: Read) -> Iterator[str]:
     for what in (CALL, RESULT):
         ids = [id_ for _, parts in read for id_ in _ids(parts, what) if id_]
-        yield from (f"{what} {id_} is there twice" for id_ in sorted(set(ids)) if ids.count(id_) > 1)
+        yield from (f"more than one {what} has the id {id_}" for id_ in sorted(set(ids)) if ids.count(id_) > 1)
 
 
 def _unpaired(read: Read, is_end: Callable[[Mapping[str, Any]], bool]) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _unpaired(read: Read, is_end: Callable[[Mapping[str, Any]], bool]) -> Iterat
 def _roles(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     roles = [str(message.get("role")) for message in messages if message.get("role") not in SYSTEM_ROLES]
     if roles and roles[0] != "user":
-        yield "the first message is not the user's"
+        yield "the role of the first message is not user"
     for number, (before, now) in enumerate(pairwise(roles), start=1):
         if before == now:
-            yield f"message {number} has the role of the one before it"
+            yield f"message {number} has the same role as the message before it"

@@ -105,7 +105,12 @@ _SLICE = {"mission", "phase", "next", "risks", "anchors"}
 _UNRESOLVED = re.compile(r"\b(?:proposed|pending|unresolved|undecided|open|to be decided)\b", re.IGNORECASE)
 _REPEATED = 0.8  # of a block stood before: it is another copy or version of it
 
-GIVEN, COMMON, EXTRACTED, NONE = "given", "what all contexts share", "extracted by its titles", "no context"
+GIVEN, COMMON, EXTRACTED, NONE = (
+    "given",
+    "what all contexts share",
+    "taken from blocks with titles such as Mission or Risks",
+    "no context",
+)
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -328,10 +333,10 @@ def strategies(measures: Measures, count: CountTokens) -> list[Strategy]:
 
     ways: tuple[tuple[int, str, Callable[[Measured], object], Callable[[Measured], float]], ...] = (
         (1, "deduplicate unchanged plans and checklists", _is_repeated, lambda i: i.block.tokens * i.overlap.share),
-        (2, "collapse reasoning into outcome lines", _is_verbose, collapsed),
-        (4, "move resolved rationale into the memory", _is_over, lambda i: i.block.tokens * i.stale.share),
+        (2, "replace reasoning by a line with its outcome", _is_verbose, collapsed),
+        (4, "move the reasons of what is resolved into the memory", _is_over, lambda i: i.block.tokens * i.stale.share),
         (5, "prune superseded tasks", lambda i: not _is_over(i), lambda i: i.block.tokens * i.stale.share),
-        (6, "replace long code by hash and lines", _is_excerpt, lambda i: i.block.tokens - _ANCHOR),
+        (6, "replace long code by its hash and line numbers", _is_excerpt, lambda i: i.block.tokens - _ANCHOR),
     )
     made = [_paths(measures, count)]
     for number, name, fits, saves in ways:

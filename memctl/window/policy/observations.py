@@ -39,8 +39,8 @@ RAISE_MEDIAN, RAISE_DENIED = 0.75, 0.30
 LOWER_MEDIAN, LOWER_NO_OPS = 0.40, 2
 STEPS = (
     "propose the new threshold with these figures",
-    "pilot it on at least 3 complex tasks (--threshold)",
-    "record the same metrics",
+    "pilot the new threshold on at least 3 complex tasks (--threshold)",
+    "record the same metrics for these tasks",
     "adopt the new threshold (scs_threshold in config.yaml), or keep the present one",
 )
 _ROUND = 100  # a proposal is a multiple of so many tokens
@@ -291,15 +291,15 @@ def _decide(middle: float | None, rate: float | None, no_ops: int) -> tuple[str,
         denied = (
             "no parallel work was asked for"
             if rate is None
-            else f"only {rate:.0%} of the batches were refused (30 % needed)"
+            else f"only {rate:.0%} of the batches were refused (to raise it, more than 30 % must be)"
         )
         return "keep", f"{used}, but {denied}"
     if middle < LOWER_MEDIAN:
         saved = f"{no_ops} of the macro summaries saved nothing"
         if no_ops > LOWER_NO_OPS:
             return "lower", f"{used} (below 40 %) and {saved} (above 2)"
-        return "keep", f"{used}, but only {saved} (more than 2 needed)"
-    return "keep", f"{used}, between 40 and 75 %"
+        return "keep", f"{used}, but only {saved} (to lower the threshold, more than 2 must have)"
+    return "keep", f"{used}; from 40 to 75 % the threshold is kept"
 
 
 def _proposal(decision: str, middle: float, threshold: int) -> int | None:

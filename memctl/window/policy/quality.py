@@ -79,7 +79,7 @@ def metrics(measures: Measures) -> list[QualityMetric]:
         QualityMetric("block size", mean, BLOCK, f"< {BLOCK}", mean < BLOCK,
                       f"average of {len(content)} blocks; {over} of more than {LONG_BLOCK}", "tokens"),
         QualityMetric("boundaries", there, needed, f">= {needed}", there >= needed and not missing,
-                      f"one is needed where the type changes, and one for each 500 tokens{unmarked}", "boundaries"),
+                      f"a boundary is needed where the type changes, and for each 500 tokens{unmarked}", "boundaries"),
         _metric("flow", short_block_share(measures), ">", FLOW, f"tokens in blocks of at most {LONG_BLOCK}"),
         _metric("health", health(measures), ">", HEALTH, f"tokens that {bears}{_HEALTHY}"),
     ]  # fmt: skip
@@ -241,7 +241,7 @@ def signals(measures: Measures, performance: Performance | None = None) -> list[
     head = " ".join(measures.parsed.text[:_HEAD].split())  # a pack says what it is in its beginning
     if not any(notice in head for notice in NOTICES):
         return judged
-    aside = {"fired": None, "why": "a pack keeps to its own budget"}
+    aside = {"fired": None, "why": "not judged: a pack keeps to its own budget"}
     return [
         signal if measures.task and signal.group == "relevance" else msgspec.structs.replace(signal, **aside)
         for signal in judged
@@ -296,7 +296,7 @@ def _above(
 def _drop(performance: Performance | None) -> Signal:
     name, group, limit = "performance drop", "performance", "failed calls or seconds doubled"
     if performance is None:
-        return Signal(name, group, "-", limit, None, "needs the transcript of a session, of 30 requests and more")
+        return Signal(name, group, "-", limit, None, "give the transcript of a session that has at least 30 requests")
     if not performance.parts:
         return Signal(name, group, "-", limit, None, "too few requests")
     return Signal(name, group, performance.drop or "none", limit, bool(performance.drop))
@@ -343,18 +343,22 @@ def _of_block(item: Measured, measures: Measures) -> Iterator[Advice]:
     if repeated >= _REPEATED and stale.share < 1:
         earlier = measures.blocks[item.overlap.earlier].block
         lines = f"lines {earlier.line}-{earlier.end}" if earlier.number != item.block.number else "itself"
-        action = "state this once, and refer to it" if item.is_preserved else "remove what is repeated"
+        action = (
+            "keep one copy of what is repeated, and refer to that copy"
+            if item.is_preserved
+            else "remove what is repeated"
+        )
         yield _change(item, "redundancy", action, f"{repeated:.0%} of the block repeats {lines}", tokens * repeated)
     if stale.share:
-        action = "remove" if stale.is_whole and not item.is_preserved else "bring it up to date"
+        action = "remove" if stale.is_whole and not item.is_preserved else "bring the block up to date"
         yield _change(item, "staleness", action, stale.why, tokens * stale.share)
     is_new = stale.share < 1 and repeated < _REPEATED and not item.is_preserved
     if item.is_relevant is False and is_new and 1 - (irrelevance(measures) or 0.0) <= RELEVANCE:
         yield _change(
             item,
             "relevance",
-            "remove it, or load it only when it is needed",
-            "it has too few words of the task",
+            "remove the block, or load it only when it is needed",
+            "the block has too few words of the task",
             tokens,
         )
 
@@ -363,16 +367,17 @@ def _structure(measures: Measures) -> Iterator[Advice]:
     """Yield advice on blocks that are too long, that no boundary sets apart, or that are critical and come late."""
     for item in long_blocks(measures):
         why = f"{item.block.tokens:,} tokens in one block; at most {LONG_BLOCK}"
-        yield _change(item, "block size", "break it up with headings or empty lines", why)
+        yield _change(item, "block size", "break the block up with headings or empty lines", why)
     for item in boundaries(measures)[2]:
         why = "another type of content begins here without a boundary"
-        yield _change(item, "boundaries", "set it apart with a fence or a heading", why)
+        yield _change(item, "boundaries", "set the block apart with a fence or a heading", why)
     items = critical(measures)
     if (position(measures, items) or 0) > PLACEMENT:
         for item in items:
             if item.before > PLACEMENT * measures.tokens:
-                why = f"its weight is {item.weight}/10, and it begins at {measures.share(item.before):.0%} of the text"
-                yield _change(item, "placement", "move it up", why)
+                begin = f"the block begins at {measures.share(item.before):.0%} of the text"
+                why = f"{begin}, but its weight is {item.weight}/10"
+                yield _change(item, "placement", "move the block up", why)
 
 
 def _dense(measures: Measures) -> Iterator[Advice]:

@@ -187,7 +187,7 @@ def _schema(facts: Facts) -> Reading:
             "declared" if declared else "declared as not ready", limit, int(not declared), None, "define the events"
         )
     loose = [context.name for context in facts.contexts if context not in facts.structured]
-    help_ = f"write these contexts as XML or JSON events: {', '.join(loose)}; or declare event_schema"
+    help_ = f"write these contexts as XML or JSON events: {', '.join(loose)}; or declare event_schema (--state)"
     return Reading(f"{len(facts.structured)} of {len(facts.contexts)}", limit, len(loose), None, help_)
 
 
@@ -248,8 +248,8 @@ def _stateless(facts: Facts) -> Reading:
 
 
 _EMERGENCY = (
-    "emergency: prune stale anchors, then remove duplicate plans, collapse reasoning, trim unchanged code blocks, "
-    "summarise the earliest resolved phases (macro)"
+    "emergency: prune stale references, then remove duplicate plans, replace reasoning by its outcome, trim unchanged "
+    "code blocks, make a macro summary of the earliest finished phases"
 )
 TRIGGERS = (
     Rule(1, "phase boundary", _phase, "summarise as `phase_complete`"),
@@ -261,7 +261,7 @@ TRIGGERS = (
          "compress the new text before it is loaded"),
     Rule(5, "batches without compression", _batches, "compress"),
     Rule(6, "working set", lambda facts: _at_most(facts.aws, MACRO_AWS, sign=">"),
-         "make a macro summary; this is mandatory"),
+         "make a macro summary, which is mandatory here"),
     Rule(7, "projected shared slice", lambda facts: _at_most(facts.projected, facts.threshold, sign=">"), _EMERGENCY),
     Rule(8, "event stream", lambda facts: _at_most(facts.events, MOST_EVENTS, sign=">"),
          "compress the events to checkpoints"),
@@ -313,7 +313,7 @@ def lacks(context: ParsedText) -> list[str]:
     gaps = [what for part, what in COMPLETE.items() if part not in there]
     for block in context.blocks:
         if hidden := hidden_reference(block.text):
-            gaps.append(f"what line {block.line} refers to ({hidden!r})")
+            gaps.append(f"what line {block.line} means by {hidden!r}")
     return gaps
 
 

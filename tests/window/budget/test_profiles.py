@@ -87,7 +87,8 @@ def test_five_agents_use_72_percent_of_a_million() -> None:
 def test_the_advice_is_scaled_with_the_window() -> None:
     assert "25,000 tokens" in MULTI_AGENT.lines(DEFAULT_WINDOW)[0]
     assert "50,000 tokens: metadata 2,000" in MULTI_AGENT.lines(400_000)[0]
-    assert PROFILES["multi-session"].lines(DEFAULT_WINDOW)[0] == "at 80 % compact to 65 %, which frees 30,000 tokens"
+    line = "when 80 % of the window is filled, compact to 65 %, which frees 30,000 tokens"
+    assert PROFILES["multi-session"].lines(DEFAULT_WINDOW)[0] == line
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_the_window_is_full_before_the_reserve_and_the_margin_are_touched() -> N
     assert manager.output_room == 95_000 - 5_000 - 89_000
     verdict = manager.check_before_add(MEMORY, 1_001)
     assert not verdict.allowed
-    assert verdict.reason == "the window has room for 1,000 tokens beside the reserve for the answer, not 1,001"
+    assert verdict.reason == "1,001 tokens don't fit: beside the reserve for the answer the window has room for 1,000"
     assert manager.check_before_add(MEMORY, 1_000).allowed
     assert not manager.needs_emergency_compaction
     manager.track(MEMORY, 2_001)
@@ -158,7 +158,7 @@ def test_a_global_budget_warns_of_components_and_refuses_by_the_window() -> None
     assert "hard limit" in verdict.warning
     refused = manager.check_before_add(RESULTS, 90_001)
     assert not refused.allowed
-    assert refused.reason == "the window has room for 90,000 tokens beside the reserve for the answer, not 90,001"
+    assert refused.reason == "90,001 tokens don't fit: beside the reserve for the answer the window has room for 90,000"
 
 
 def test_each_component_has_its_own_forecast() -> None:

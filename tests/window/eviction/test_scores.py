@@ -141,5 +141,5 @@ def test_weights_that_do_not_add_up_are_refused() -> None:
         HybridWeights(recency=0.2)
     with pytest.raises(ValueError, match="must sum to 1"):
         PriorityWeights(explicit=0.5)
-    with pytest.raises(MemctlError, match="no types of content: tool_results"):
+    with pytest.raises(MemctlError, match="unknown types of content: tool_results"):
         Scoring(type_ttl={"tool_results": 8})

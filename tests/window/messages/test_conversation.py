@@ -204,11 +204,11 @@ def test_an_input_that_is_a_text_can_be_replaced() -> None:
 INVALID = {
     "call t1 has no result": [user("x"), assistant(use("t1", "Read")), user("y")],
     "result t1 has no call": [user("x"), assistant("y"), user(result("t1", "z"))],
-    "tool call t1 is there twice": [user("x"), assistant(use("t1", "a"), use("t1", "b")), user(result("t1", "z"))],
+    "one tool call has the id t1": [user("x"), assistant(use("t1", "a"), use("t1", "b")), user(result("t1", "z"))],
     "message 1 is empty": [user("x"), assistant(thinking("y")), user("z")],
     "has an empty text": [user(text(" ")), assistant("y")],
     "the first message": [assistant("x")],
-    "the role of the one before": [user("x"), user("y")],
+    "the same role as the message before it": [user("x"), user("y")],
     "call c1 has no result after it": [
         {"role": "user", "content": "x"},
         {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]},

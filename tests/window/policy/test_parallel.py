@@ -90,7 +90,7 @@ def test_a_context_must_say_all_that_its_agent_needs() -> None:
 
 def test_reference_to_an_earlier_conversation_is_hidden_state() -> None:
     text = EVENT.format("Do it as discussed above, in three steps.")
-    assert rules.lacks(parsed(text)) == ["what line 2 refers to ('as discussed above')"]
+    assert rules.lacks(parsed(text)) == ["what line 2 means by 'as discussed above'"]
     assert rules.lacks(parsed(EVENT.format("Do it in three steps."))) == []
 
 

@@ -88,7 +88,7 @@ def test_critical_information_belongs_into_the_first_quarter() -> None:
     late = measured(paragraphs(10, 10) + "\n\n" + critical)
     assert metric(late, "placement").is_met is False
     assert metric(late, "placement").value == pytest.approx(0.9, abs=0.02)
-    assert [change.action for change in quality.advice(late) if change.metric == "placement"] == ["move it up"]
+    assert [change.action for change in quality.advice(late) if change.metric == "placement"] == ["move the block up"]
     early = measured(f"{critical}## Rest\n\n{paragraphs(10, 10)}")
     assert metric(early, "placement").value == 0.0
     assert metric(early, "placement").is_met
@@ -155,7 +155,9 @@ def test_only_the_sentence_is_stale_that_names_what_is_over() -> None:
     known = Over({"DEC-2025-01-01-001": "archived"}, frozenset())
     found = measured(f"We go by DEC-2025-01-01-001 today. {words(90)}.", known=known)
     assert 0 < (metric(found, "staleness").value or 0) < 0.10
-    assert [item.action for item in quality.advice(found) if item.metric == "staleness"] == ["bring it up to date"]
+    assert [item.action for item in quality.advice(found) if item.metric == "staleness"] == [
+        "bring the block up to date"
+    ]
 
 
 def test_plain_signs_of_staleness_need_no_memory() -> None:
@@ -218,7 +220,7 @@ def test_the_average_block_has_less_than_150_tokens_and_none_more_than_200() -> 
     assert quality.long_blocks(measured(paragraphs(2, 200))) == []
     long = measured(words(201))
     assert "long block" in fired(long)
-    assert [change.action for change in quality.advice(long)] == ["break it up with headings or empty lines"]
+    assert [change.action for change in quality.advice(long)] == ["break the block up with headings or empty lines"]
     assert metric(long, "flow").value == 0.0
 
 
@@ -352,9 +354,12 @@ def test_decisions_and_constraints_are_never_advised_to_be_removed(form: str) ->
 def test_repeated_or_old_decision_is_not_advised_to_be_removed() -> None:
     twice = "## Decisions\n\n- the queue is celery since it retries and we know it well\n\n"
     changes = quality.advice(measured(twice * 2 + "## Notes\n\nAll of it from 2020-01-01.\n\n"))
-    assert [change.action for change in changes[:2]] == ["state this once, and refer to it", "remove"]
+    assert [change.action for change in changes[:2]] == [
+        "keep one copy of what is repeated, and refer to that copy",
+        "remove",
+    ]
     old = quality.advice(measured("## Constraints\n\nPython 3.6 until 2019-01-01.\n"))
-    assert [change.action for change in old] == ["bring it up to date"]
+    assert [change.action for change in old] == ["bring the block up to date"]
 
 
 def test_a_pack_is_not_to_be_compressed() -> None:

@@ -90,7 +90,7 @@ def test_a_working_set_beyond_8000_needs_a_macro_summary(tokens: int, found: lis
 def test_a_slice_that_would_grow_beyond_the_threshold_is_an_emergency() -> None:
     trigger = one(7, shared=Slice(1_300, [], GIVEN), state=ContextState(next_phase_scs=701))
     assert (trigger.exceeded, trigger.over) == (True, "1")
-    assert trigger.help.startswith("emergency: prune stale anchors, then remove duplicate plans, collapse reasoning")
+    assert trigger.help.startswith("emergency: prune stale references, then remove duplicate plans, replace reasoning")
     assert not one(7, shared=Slice(1_300, [], GIVEN), state=ContextState(delta_payload=700)).exceeded
 
 

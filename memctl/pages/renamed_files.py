@@ -70,6 +70,17 @@ def folder_after(renamed: Mapping[str, str], folder: str) -> str:
     return place if folder.endswith("/") else place.rstrip("/")
 
 
+def former_folders(memory: Memory, snapshot: Snapshot, folders: Collection[str], path: str, at: str) -> set[str]:
+    """Return those of some folders that no longer exist, and that were renamed to a folder above the file `path`.
+
+    `at` is the revision whose paths are the present ones, "" for HEAD and the index.
+    """
+    names = snapshot.files.containing({folder.rstrip("/") for folder in folders})
+    missing = [folder for folder in folders if not repository_paths.is_folder(names, folder.rstrip("/"))]
+    renamed = present_paths(memory, snapshot, missing, at=at or None) if missing else {}
+    return {old for old in missing if old in renamed and path.startswith(renamed[old].rstrip("/") + "/")}
+
+
 def fixed_path(glob: str) -> str:
     """Return the folder with which a glob begins before its first wildcard; without a wildcard, the path that it is.
 

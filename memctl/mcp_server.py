@@ -105,7 +105,7 @@ class _MemoryTools:
         self,
         ctx: _Ctx,
         type: _Type,
-        title: Annotated[str, Field(description="the subject itself: 'Queue in PostgreSQL'")],
+        title: Annotated[str, Field(description="what was decided, happened or is to be done: 'Queue in PostgreSQL'")],
         fields: Annotated[
             _Values,
             Field(description=f"{_FIELDS}; all types: section, tags, importance 1-10, code_refs, supersedes"),

@@ -41,7 +41,7 @@ def unused_settings(subject: CheckContext) -> Iterator[Finding]:
     if subject.snapshot.config.semantic_model:
         line = next(iter(subject.lines_of(CONFIG, "semantic_model")), 1)
         yield Finding(
-            "MEM512", CONFIG, line, "memctl does not use semantic_model: a repository must not name a model", _MODEL
+            "MEM512", CONFIG, line, "memctl ignores semantic_model: only a user's Git settings may name a model", _MODEL
         )
 
 

@@ -69,7 +69,9 @@ def _link(subject: CheckContext, record: Record, relation: str, other_end: str, 
         message = f"{relation}: the link to {other.id} is one-sided: {other.id} lacks {record.id} under {other_end}"
         hint = "`memctl check --fix` adds the other side of the link"
         if (meant := subject.snapshot.link_target_by_alias(record, identifier, other_end)) is not None:
-            hint = f"the link means {meant.id}, whose id was {identifier}: `memctl renumber` corrects the link"
+            hint = (
+                f"the link means {meant.id}, which had the id {identifier} before: `memctl renumber` corrects the link"
+            )
         yield Finding("MEM107", record.path, line, message, hint)
 
 

@@ -174,7 +174,10 @@ def for_other_code(subject: CheckContext, findings: Sequence[Finding]) -> list[F
     if len(missing) < _FEW or any(finding.is_demoted for finding in missing) or _has_some_code(subject):
         return list(findings)
     message = f"none of {len(missing):,} references to code matches a file of this repository"
-    hint = "the memory may be a copy of another project's; `memctl demo` makes the example with its code"
+    hint = (
+        "the memory seems to belong to another project: move it to that project's repository, or correct its references"
+        " (`memctl demo` creates memctl's example together with its code)"
+    )
     rest = [finding for finding in findings if finding.code not in MISSING_CODE]
     return [*rest, Finding("MEM210", CONFIG, 1, message, hint)]
 

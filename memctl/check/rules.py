@@ -139,7 +139,7 @@ RULES = _rules(
     (
         "MEM207", "dangling-mention", WARNING, "The text of a record names a marker or an id that does not exist.",
         "The text may be older than a change that removed the marker or record. Correct the mention if it is a"
-        " typing error.",
+        " typing error; otherwise leave the text as it is.",
     ),
     (
         "MEM208", "suspect-page", WARNING, "Code that a page refers to has changed since the page was reviewed.",
@@ -152,9 +152,9 @@ RULES = _rules(
     ),
     (
         "MEM210", "absent-code", ERROR, "None of the code that the memory refers to is in this repository.",
-        "The memory belongs to other code: it may be a copy of `.memory.example`, whose code `memctl demo` makes. Move"
-        " the memory to the repository of its code, or correct its references. `memctl check --select"
-        " MEM201,MEM203,MEM209` lists them.",
+        "The memory belongs to other code. Move the memory to the repository of that code, or correct its references:"
+        " `memctl check --select MEM201,MEM203,MEM209` lists them. If it is a copy of `.memory.example`, delete it and"
+        " run `memctl demo`, which creates the same memory together with its code.",
     ),
     # Hierarchy
     (
@@ -180,8 +180,8 @@ RULES = _rules(
     ),
     (
         "MEM306", "page-too-long", WARNING, "A page has more tokens than its level allows.",
-        "Level 1 may have 1,000 tokens, level 2 500, level 3 3,000. Records are left out to stay within the limit, so"
-        " the page's own text is too long. Shorten it, or move parts a level down.",
+        "The limit is 1,000 tokens on level 1, 500 on level 2 and 3,000 on level 3. A document leaves out records"
+        " until it fits, so it is the page's own text that is too long. Shorten the text, or move parts a level down.",
     ),
     (
         "MEM307", "page-too-short", INFO, "A page has fewer tokens than its level should have.",
@@ -240,7 +240,8 @@ RULES = _rules(
     ),
     (
         "MEM404", "future-timestamp", WARNING, "A record's timestamp is in the future.",
-        "A clock was wrong, or the date is misspelled. Until that date, the record is listed before all others.",
+        "A clock was wrong, or the date is misspelled. Until that date, the record is listed before all others: correct"
+        " `timestamp` in the record's file.",
     ),
     (
         "MEM405", "finished-with-issues", WARNING,
@@ -273,7 +274,7 @@ RULES = _rules(
     (
         "MEM503", "ignore-without-reason", WARNING,
         "A line of check_ignore in config.yaml has no reason, or names no rule.",
-        "Write `CODE PATTERN: reason`, so that others can tell later whether the reason still holds.",
+        "Write `CODE PATTERN: reason`. CODE is the code or name of a rule; the reason tells others why to ignore it.",
     ),
     (
         "MEM504", "unused-ignore", INFO, "A line of check_ignore in config.yaml matches no finding.",
@@ -316,8 +317,8 @@ RULES = _rules(
     ),
     (
         "MEM512", "unused-setting", INFO, "A setting in config.yaml is not used.",
-        "A repository must not choose files that native code reads. Delete the line; each user can set the model for"
-        " search: `git config --global memctl.semanticModel NAME`.",
+        "memctl ignores `semantic_model` in config.yaml, since a repository could name a harmful model. Delete the"
+        " line. Each user can set the model for search: `git config --global memctl.semanticModel NAME`.",
     ),
     (
         "MEM513", "overdue-commit", WARNING, "A change has been pending for over an hour.",

@@ -51,7 +51,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
     type=click.Choice(limits.HOSTS),
     default=limits.NO_HOST,
     show_default=True,
-    help="The program that compacts the window; zones are shares of the tokens that fit before it does.",
+    help="The program that compacts the window; zones are shares of the tokens that fit before the compaction.",
 )
 @click.option(
     "--profile",
@@ -66,7 +66,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 @files_option("active", "Files to count as texts and outputs of the present task.")
 @files_option("session", "Files to count as decisions, issues and state, such as a pack.")
 @files_option("buffer", "Files to count as tool outputs that may be dropped at any time.")
-@files_option("shared", "Files to count as what all agents have; only with --profile multi-agent.")
+@files_option("shared", "Files to count as content that all agents share; only with --profile multi-agent.")
 @click.option(
     "--used",
     type=click.IntRange(min=0),
@@ -182,7 +182,7 @@ def _print(occupancy: Occupancy, title: str, is_measured: bool, model: str) -> N
     if occupancy.counted > occupancy.used:
         output.text(
             f"  the given files have {occupancy.counted:,} tokens, more than the host reports: "
-            "it has not loaded all files"
+            "the host has not loaded all of them"
         )
     if occupancy.lacks:
         output.text(f"  to keep a safety margin of 5 %, free {occupancy.lacks:,} more tokens")
@@ -201,9 +201,9 @@ def _share(tokens: int, whole: int) -> str:
 def _print_more(advice: list[str], own: list[tuple[str, int]], team: Team | None) -> None:
     if team is not None:
         output.text(
-            f"\n{team.agents} agents: {team.effective:,} of {team.available:,} tokens are left for the work "
-            f"({team.efficiency:.0%}): {team.shared:,} for what all share, {team.own:,} for each agent's own; "
-            f"coordination takes {team.coordination:,}"
+            f"\n{team.agents} agents: {team.effective:,} of {team.available:,} tokens remain ({team.efficiency:.0%}) "
+            f"if what all agents share counts once: {team.shared:,} for what they share, {team.own:,} for what only "
+            f"one agent has (all agents together), {team.coordination:,} for coordination"
         )
         output.columns([(f"  {name}", f"{tokens:,}") for name, tokens in team.coordination_parts])
     if advice:

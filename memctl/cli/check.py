@@ -46,7 +46,7 @@ _FORMATS = ("text", "json", "github", "sarif")
 @click.option(
     "--staged",
     is_flag=True,
-    help="Check the staged files; as text, report only errors, and those that HEAD has already as warnings.",
+    help="Check the staged files. A report as text has only errors; those that HEAD has, too, are warnings.",
 )
 @click.option("--at", metavar="REV", help="Check the memory as it was at a commit, branch or tag.")
 @click.option(
@@ -116,7 +116,7 @@ def check_command(
         return
     if fix and (staged or at):
         raise MemctlError(
-            "--fix can't be combined with --staged or --at: it changes the files on the disk",
+            "--fix can't be combined with --staged or --at: --fix changes files on the disk",
             "leave out --staged and --at",
             USAGE,
         )

@@ -40,7 +40,7 @@ _task_options = options(
         ("--decision", "decisions", "A decision made during the task. Repeatable."),
         ("--issue", "issues", "An open issue, or `none` if there is none. Repeatable."),
         ("--error", "errors", "An unsolved error, or `none` if there is none. Repeatable."),
-        ("--blocker", "blockers", "Something that blocks the work, or `none`. Repeatable."),
+        ("--blocker", "blockers", "Something that blocks the work, or `none` if nothing does. Repeatable."),
         ("--learned", "lessons", "A lesson learned during the task. Repeatable."),
         ("--summary", "summary", "Something that was achieved in this context window. Repeatable."),
         ("--input", "inputs", "Something that the work needs, such as a file. Repeatable."),
@@ -142,7 +142,9 @@ def list_command(
     """
     if everything and at is not None:
         raise MemctlError(
-            "--all can't be combined with --at: it lists checkpoints of the worktree", "leave out one of them", USAGE
+            "--all can't be combined with --at: deleted checkpoints are listed only for the present memory",
+            "leave out --all or --at",
+            USAGE,
         )
     memory, snapshot = memory_access.read(ctx, at)
     workflow = events.workflow(memory, workflow) if workflow else ""
@@ -168,7 +170,10 @@ def list_command(
 @command(
     "show",
     ("memctl checkpoint show", "Print the newest checkpoint of this branch's workflow."),
-    ("memctl checkpoint show refunds-w2-v7 --json", "Print the checkpoint with this beginning of its id as JSON."),
+    (
+        "memctl checkpoint show refunds-w2-v7 --json",
+        "Print the checkpoint whose id begins with refunds-w2-v7, as JSON.",
+    ),
     (
         "memctl checkpoint show --format xml",
         "Print the newest checkpoint as XML, for an agent that takes over the task.",
@@ -210,7 +215,9 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
     "--allow-stale", is_flag=True, help="Resume although there is a newer checkpoint, or another of the same version."
 )
 @click.option(
-    "--strict", is_flag=True, help="Exit with 1 if the checkpoint lacks anything, not only the task or the next step."
+    "--strict",
+    is_flag=True,
+    help="Exit with 1 if the checkpoint lacks anything; without --strict, only if it lacks the task or the next step.",
 )
 @json_option
 @click.pass_context

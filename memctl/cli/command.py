@@ -236,7 +236,7 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             default="",
             callback=section_named,
             shell_complete=complete("section"),
-            help="Only records of this section (2.1, or its name) and its details.",
+            help="Only records of this section (2.1, or its name) and of its pages of details.",
         ),
         click.option("--agent", default="", help="Only records that this agent created."),
         click.option(

@@ -40,7 +40,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "prompt": ("pack", "Print the memory as part of a prompt."),
         "handoff": ("handoff", "Hand work to another agent: package, record and ownership in one step."),
         "mcp": ("mcp", "Serve the memory to a program by the Model Context Protocol."),
-        "load": ("pack", "Print what an agent's reply asks for, and list what the agent no longer needs."),
+        "load": ("pack", "Print the texts that an agent's reply asks for, and list what the agent no longer needs."),
         "context-summary": ("context_summary", "Shorten a sub-agent's result to what the next phase needs."),
         "files": ("files", "Rank the repository's files for a task, and show which to load into the context."),
         "summarize": ("summarize", "Show what is in a large file, within a token budget."),

@@ -33,7 +33,7 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
     ),
     (
         "memctl context-summary summary.md --check",
-        "List what a summary must not have and what it lacks, and shorten nothing.",
+        "List what does not belong in the summary, and what the summary lacks; shorten nothing.",
     ),
 )
 @click.argument("source", metavar="[FILE|-]", required=False)
@@ -54,7 +54,7 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
     "--check",
     "checking",
     is_flag=True,
-    help="Only list what in the text does not belong in a summary, and what it lacks; if any, exit with 1.",
+    help="Only list what does not belong in a summary, and what the text lacks; exit with 1 if it lists anything.",
 )
 @json_option
 @click.pass_context

@@ -215,7 +215,7 @@ def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
     if stream.broken:
         file, numbers = event_stream.file_of(memory), some([str(number) for number in stream.broken], _SHOWN)
         output.note(f"warning: events are left out, because these lines of {file} can't be read: {numbers}")
-        output.note("hint: delete these lines; checkpoints keep the state of tasks")
+        output.note("hint: delete these lines; the state of each task is kept in its checkpoints, not in this file")
     waiting = task_events.since_checkpoint(stream.events, workflow)
     if task_events.is_due(waiting):
         output.note(f"the workflow {workflow} has had {len(waiting)} events since its last checkpoint")

@@ -273,7 +273,7 @@ def _export_adr(
     if changed and write and not force:
         raise MemctlError(
             f"nothing was written, because these files differ from their decisions: {_few(changed)}",
-            "--force overwrites these files, and what only they say is lost",
+            "--force overwrites these files; text that is only in them, not in the memory, is lost",
             REFUSED,
         )
     if write:

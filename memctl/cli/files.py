@@ -93,7 +93,7 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
     "--pack",
     "as_pack",
     is_flag=True,
-    help="Print the texts of the files to load ahead as a pack, and which files are left out and why.",
+    help="Print a pack with the texts of the files to load ahead, and with the files left out, each with the reason.",
 )
 @pack_options(budget="70 % of half of --window")
 @json_option
@@ -205,7 +205,7 @@ def _print(ranking: Priorities, shown: tuple[Choice, ...], room: LoadBudget, exp
     for path, reason in ranking.unsearched if explain else ():
         output.note(f"the text of {path} was not searched: {reason}")
     if later := sum(reason == LATER for _, reason in ranking.refused):
-        output.note(f"hint: large files that are not ranked yet: {later:,}; the next `memctl files` ranks them")
+        output.note(f"hint: large files that are not ranked yet: {later:,}; run `memctl files` again to rank them")
     if ranking.refused and not explain:
         output.note(f"never loaded: {quantity(len(ranking.refused), 'more file')}; --explain shows which, and why")
 

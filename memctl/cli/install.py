@@ -279,15 +279,15 @@ def _report(options: InstallOptions, edits: list[Edit], *, done: bool) -> None:
 
 
 def _advise(host: Host, options: InstallOptions) -> None:
-    whole = f"install with --user{' or --local' if host.own else ''}, so that the hooks have memctl's whole path"
+    whole = f"install with --user{' or --local' if host.own else ''}, so that the hooks call memctl by its full path"
     if not options.user and not options.own and shutil.which("memctl") is None:
-        output.note(f"warning: the hooks look for memctl on the PATH, and it is not there\nhint: {whole}")
+        output.note(f"warning: memctl is not on the PATH, where the hooks look for it\nhint: {whole}")
     elif not options.user and not options.own and (environment := _environment()):
         output.note(
             f"warning: memctl is on the PATH only while {output.name(environment)} is active; without that virtual"
-            " environment these hooks do not find it, and do nothing\n"
-            f"hint: install memctl for all your shells (`pipx install` with its checkout), or start the agent in that"
-            f" environment; {whole}"
+            " environment these hooks do not find memctl, and do nothing\n"
+            f"hint: install memctl for all your shells (`pipx install PATH`, with the path of its checkout), or start "
+            f"the agent in that environment; {whole}"
         )
     if host.is_for_its_folder_only and not options.user:
         output.note(
@@ -350,7 +350,8 @@ def _data(edit: Edit) -> dict[str, Any]:
 @click.option(
     "--allow",
     type=click.Choice(ALLOW),
-    help="For agents: the memctl commands that may run without asking you. [default: all but those that you removed]",
+    help="For agents: the memctl commands that may run without asking you. [default: all except those that you removed"
+    " from the settings]",
 )
 @click.option(
     "--yes",

@@ -32,7 +32,7 @@ _FEW = 3  # blocking records to name
     "--ready", is_flag=True, help="Only open issues and states that nothing blocks; `memctl next` shows the best first."
 )
 @click.option("--blocked", is_flag=True, help="Only open issues and states that something blocks.")
-@click.option("--parent", metavar="ID", help="Only records that are parts of this one.", shell_complete=complete_id)
+@click.option("--parent", metavar="ID", help="Only records that are parts of record ID.", shell_complete=complete_id)
 @click.option(
     "--sort",
     "order",

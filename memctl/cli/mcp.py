@@ -23,7 +23,7 @@ def mcp_command(ctx: click.Context) -> None:
     """
     if ctx.obj.serve_tools is None:
         raise MemctlError(
-            "`memctl mcp` can only be started as a program of its own",
+            "`memctl mcp` can't be called from Python: it must run as a process of its own",
             "run `memctl mcp` in a shell, or let a program start it",
             USAGE,
         )

@@ -176,7 +176,7 @@ def filters(opened: Memory, snapshot: Snapshot, section: str, since: str, until:
 
     The parameters are the values of the options, "" or None for an option that was not given. `named` has the options
     for which there is no parameter: `archived`, `everything` (--all), and fields of `Filters`. Raises MemctlError for
-    an invalid time.
+    an invalid time, and for a section that has neither a page nor records.
     """
     from memctl.record.filters import Filters
 
@@ -186,9 +186,15 @@ def filters(opened: Memory, snapshot: Snapshot, section: str, since: str, until:
         return time_input.parse(text, opened.now, whole_day=whole_day)
 
     archived, everything, importance = (named.pop(name) for name in ("archived", "everything", "importance"))
+    marker = f"§{section.removeprefix('§')}"
+    paths = snapshot.outline.records_in([marker], snapshot.catalogue) if section else None
+    if paths is not None and not paths and snapshot.outline.find(marker) is None:
+        from memctl.pages.links import missing_section
+
+        raise missing_section(snapshot.outline, marker)
     return Filters(
         importance_gte=importance or 0,
-        paths=snapshot.outline.records_in([f"§{section.removeprefix('§')}"], snapshot.catalogue) if section else None,
+        paths=paths,
         since=time(since) if since else "",
         until=time(until, whole_day=True) if until else "",
         archived=None if everything else archived,

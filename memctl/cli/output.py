@@ -138,9 +138,9 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
     if snapshot.faults:
         number = len({fault.path for fault in snapshot.faults})
         note(
-            "hint: correct the file that this warning names; memctl leaves it out until then"
+            "hint: correct the file that this warning names; until then, memctl shows nothing of the file"
             if number == 1
-            else f"hint: correct the {number} files that these warnings name; memctl leaves them out until then"
+            else f"hint: correct the {number} files that these warnings name; until then, memctl shows nothing of them"
         )
 
 

@@ -192,7 +192,7 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
 @reading
 @click.pass_context
 def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | None, **values: Any) -> None:
-    """Print what an agent's reply asks for, and list what the agent no longer needs.
+    """Print the texts that an agent's reply asks for, and list what the agent no longer needs.
 
     `load §3.1.2`, `load DEC-…` and `summarize src/big.py` ask for something; `PRUNE: §4.old.py - reason` names what may
     go. Exit code 1: something asked for does not exist.

@@ -119,7 +119,7 @@ _VALUES: dict[str, click.Option] = {
     "weight": click.Option(
         ["--weight"],
         type=click.FloatRange(0, 1000, min_open=True),
-        help="How much the section counts in the completion of the project.",
+        help="The weight of the section's completion in that of the project; usually 1.",
     ),
     "paths": click.Option(
         ["--path", "paths"],
@@ -315,7 +315,7 @@ def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -
     remove = _command(
         "remove", _remove(kind), f"Remove a {kind.name}; Git keeps its text.",
         [marker, click.Option(["--discard"], is_flag=True, help="Also remove a page with uncommitted edits.")],
-        (f"memctl {kind.name} remove §{kind.level}.3", f"Remove a {kind.name} to which nothing belongs any more."),
+        (f"memctl {kind.name} remove §{kind.level}.3", f"Remove a {kind.name} with no record or page below it."),
         (f"memctl {kind.name} remove §{kind.level}.3 --dry-run", "Show what would be removed, and remove nothing."),
     )  # fmt: skip
     for member in (add, edit, _list(kind), remove):

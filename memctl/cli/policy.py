@@ -83,7 +83,7 @@ def threshold_command(ctx: click.Context, /, source: str | None, threshold: int 
     denied = "-" if review.denial_rate is None else f"{review.denial_rate:.0%} of {review.requests}"
     rows = [
         ("observations", f"{review.observations}{span}"),
-        ("median share of the threshold in use", used),
+        ("share of the threshold that the shared slice fills (median)", used),
         ("largest change of the shared slice", f"{review.largest_delta:,}"),
         ("requests denied", denied),
         ("macro summaries", f"{review.macro_summaries}, of which {review.no_ops} saved nothing"),
@@ -388,14 +388,15 @@ def triggers_command(
         )
         _print_ways(tier, ways)
         for item in escalated:
-            output.text(f"\nask for a decision: {item['to']}, because {item['why']}")
+            output.text(f"\nwho should decide: {item['to']}, because {item['why']}")
     batch.note(fired)
     ctx.exit(REFUSED if (strict and fired) or batch.around.faults else OK)
 
 
 def _print_ways(tier: contexts.Tier | None, ways: dict[str, list[contexts.Strategy]]) -> None:
     if tier is not None:
-        enough = "which is enough" if tier.is_enough else "less than the goal of 12 %: shorten it in other ways, too"
+        short = "less than the goal of 12 %: shorten the slice in other ways, too"
+        enough = "which is enough" if tier.is_enough else short
         output.text(f"\n{tier.name} summary (at most {tier.most} tokens): {tier.why}")
         output.text(f"  makes the shared slice {tier.reduction:.0%} smaller, {enough}")
     for name, strategies in ways.items():

@@ -131,11 +131,12 @@ def _blocks(file: Path, overlap: int) -> Iterator[bytes]:
 def _print(memory: Memory, made: Redaction, left: Matches, transcripts: list[str], dry_run: bool) -> None:
     would = "would redact" if dry_run else "redacted"
     if made.is_empty:
-        output.note("nothing to redact" if made.secrets else "no credential was found in what you named")
+        none = "no credential was found in the records or files that you named"
+        output.note("nothing to redact" if made.secrets else none)
         hint = "if no rule recognizes the secret, give its text on standard input with `--text -`"
         if made.secrets:
             hint = "no file of the memory in this clone has the secret now" + (
-                ", but Git's index has it" if made.staged else ""
+                ", but Git's index still has the secret" if made.staged else ""
             )
         output.note(f"hint: {hint}")
     for path, times in made.counts.items():
@@ -167,12 +168,12 @@ def _remaining_places(left: Matches, names: list[str], staged: Sequence[str], tr
         yield f"  (`git add {files}` stages the redacted files, `git restore --staged {files}` the files of HEAD)"
     if left.commits:
         yield f"- the history: {quantity(len(left.commits), 'commit')}, {_some([c[:10] for c in left.commits])}"
-        yield f"  which these refs reach: {_some(list(left.refs))}" if left.refs else "  which no ref reaches"
+        yield f"  that are in these refs: {_some(list(left.refs))}" if left.refs else "  that are in no branch or tag"
         yield "  (`git filter-repo --replace-text` rewrites the history; then everybody must clone again)"
     if not left.is_complete:
         yield "- older history, which was too long to search"
     if pushed := [ref for ref in left.refs if ref.startswith("refs/remotes/")]:
-        yield f"- the remotes that it was pushed to: {_some(pushed)}"
+        yield f"- the remotes that the credential was pushed to: {_some(pushed)}"
     yield "- forks, other clones and worktrees, and everybody who fetched a commit with it"
     yield "- reflogs, stashes and unreachable objects of this clone (`git reflog expire`, `git gc --prune=now`)"
     yield f"- the transcripts of agents' programs{': ' + _some(transcripts) if transcripts else ', perhaps'}"

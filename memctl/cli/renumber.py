@@ -61,7 +61,8 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     for reference in made.unclear:
         place = f"{output.name(memory.tracked(reference.path))}:{reference.line}"
         output.note(
-            f"unclear reference in {place}: {reference.name} is not changed, and now means {reference.taken_for!r}"
+            f"unclear reference in {place}: {reference.name} was left as it is, and now means {reference.taken_for!r};"
+            " if the text means what was renumbered, write the new id there"
         )
     for path, lost in made.lost:
         output.note(

@@ -306,7 +306,7 @@ def end_command(
     if not flags["dry_run"] and (done := session_pages.recover(memory, known)):
         active.forget(memory, name)
         where = f", in {done.commit[:10]}" if done.commit else ""
-        lines = [f"the session {name} was already summarized when its end was interrupted{where}"]
+        lines = [f"ended the session {name}; an earlier, interrupted end had already written its summary{where}"]
         write_command.outcome(memory, done, flags, lines)
         return
     session = transcript_input.read(sources) if sources else _NOTHING
@@ -452,7 +452,7 @@ def _report(memory: Memory, result: Outcome, summary: SessionSummary, left: int,
             f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}, because decisions are never left out"
         )
     if left:
-        output.note(f"proposed: {quantity(left, 'more record')}; --review lists what is proposed, --accept creates it")
+        output.note(f"proposed: {quantity(left, 'more record')}; --review lists the records, --accept creates them")
 
 
 def _figures(summary: SessionSummary) -> str:

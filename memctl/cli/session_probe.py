@@ -102,7 +102,7 @@ def probe_command(
     if is_missed:
         output.note(f"the summary answers {share:.1%} of the probes, less than {least:.1%}")
     if below:
-        output.note("hint: `memctl session summarize --transcript FILE` adds to the page what it lacks")
+        output.note("hint: `memctl session summarize --transcript FILE` adds what is missing to the session's page")
     ctx.exit(REFUSED if is_missed or below else OK)
 
 
@@ -165,7 +165,7 @@ def _print(
     by = Counter(reply.by for reply in made)
     judge = next((name for name in by if name != "exact"), "")
     judged = (
-        f"{quantity(by[judge], 'answer')} judged by {judge}, {by['exact']:,} by exact facts"
+        f"{quantity(by[judge], 'answer')} judged by {judge}, {by['exact']:,} by whether the summary has the facts"
         if judge
         else "answers judged by whether the summary has the exact facts"
     )

@@ -90,7 +90,7 @@ class _Row(msgspec.Struct, frozen=True):
     help="Learn to correct the counts, from a usage log, a transcript or JSON Lines of observations.",
 )
 @click.option(
-    "--forget", is_flag=True, help="Forget what --calibrate learned about the model of --model, or about all models."
+    "--forget", is_flag=True, help="Forget what --calibrate learned about the model given by --model, or about all."
 )
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be learned or forgotten, and change nothing.")
 @json_option
@@ -251,7 +251,7 @@ def _read_beside(source: str, name: str) -> str:
     folder = folder if folder.is_dir() else folder.parent
     file = (folder / name).resolve()
     if not file.is_relative_to(folder):
-        raise MemctlError(f"the file {name} is not in the folder of the observations")
+        raise MemctlError(f"the file {name} is not below the folder of the file that names it: move it there")
     return read(str(file))
 
 

@@ -158,5 +158,5 @@ def judge_replies(
         judged = grades.judged_replies(made, text, judge)
         return judged, grades.instructions(session, text, judge) if session is not None else None
     except MemctlError as error:
-        output.note(f"warning: the language model failed, so answers are judged by exact facts: {error.with_hint}")
+        output.note(f"warning: the language model failed, so only exact facts count as answers: {error.with_hint}")
         return made, None

@@ -20,7 +20,7 @@ LEADS = {
     **dict.fromkeys(("push", "pull", "fetch"), "`memctl sync` fetches, merges and pushes the memory and this branch"),
     **dict.fromkeys(("board", "dashboard", "ui"), "`memctl status` shows the state of the memory"),
     **dict.fromkeys(
-        ("history", "blame"), "`memctl log ID` shows a record's changes, `memctl why FILE` what explains it"
+        ("history", "blame"), "`memctl log ID` shows a record's changes, `memctl why FILE` shows what explains a file"
     ),
     **dict.fromkeys(("doctor", "fsck", "verify", "validate", "lint"), "`memctl check` finds errors in the memory"),
     **dict.fromkeys(("context", "pack"), "`memctl rehydrate` prints what an agent needs"),
@@ -40,7 +40,8 @@ LEADS = {
         ("decisions", "issues", "learnings", "records"), "`memctl list --type TYPE` lists the records of one type"
     ),
     **dict.fromkeys(
-        ("ready", "blocked"), "`memctl next` shows what to work on next, `memctl list --ready` all that nothing blocks"
+        ("ready", "blocked"),
+        "`memctl next` shows what to work on, `memctl list --ready` or `--blocked` lists such work",
     ),
     **dict.fromkeys(("update", "change", "priority"), "`memctl edit ID` with options changes a record"),
     **dict.fromkeys(("block", "depends"), "`memctl link ID OTHER --as blocks` records that one record blocks another"),
@@ -48,7 +49,7 @@ LEADS = {
     "comment": "`memctl edit ID` opens the record in your editor",
     "config": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
     "fix": "`memctl resolve ID` closes an issue, `memctl check --fix` repairs files of the memory",
-    "redo": "undo the undo to repeat a change: `memctl undo COMMIT` with the undo's commit from `memctl log`",
+    "redo": "`memctl undo COMMIT` with the commit of an undo, from `memctl log`, repeats the undone change",
     "sections": "`memctl section list` lists the sections",
     "set": "`memctl edit ID --set FIELD=VALUE` changes a record, `memctl project set` the project's page",
     "start": "`memctl init` sets up a memory, `memctl session start` starts a session",
@@ -74,7 +75,7 @@ OPTION_LEADS = {
     ),
     **dict.fromkeys(("--tokens", "--max-tokens"), "--budget TOKENS limits the size of a pack"),
     **dict.fromkeys(("-a", "-A"), "--all also lists archived records"),
-    "-n": "--limit NUMBER sets how many entries are shown; -n is --dry-run of commands that write",
+    "-n": "--limit NUMBER sets how many entries are shown; for commands that write, -n means --dry-run",
     "--oneline": "`git log --oneline -- .memory` prints one line for each change",
     **dict.fromkeys(("--why", "--because", "-r"), "--rationale TEXT gives the reason for a decision"),
     "-v": "`memctl --version` prints the version",

@@ -121,7 +121,7 @@ def _print_unknown(memory: Memory, snapshot: Snapshot, answer: Why, at: str) -> 
     """Print on stderr what is unknown: a missing file, a line in no commit, the history that a shallow clone lacks."""
     subject, origin = answer.asked, answer.origin
     if subject.last is not None:
-        by = f": {subject.last.removed_by[:SHORT]} removed it" if subject.last.removed_by else ""
+        by = f": the commit {subject.last.removed_by[:SHORT]} removed the file" if subject.last.removed_by else ""
         output.note(f"{subject.path} no longer exists{by}")
         from memctl.pages.renamed_files import present_paths
 

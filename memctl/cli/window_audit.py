@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from memctl.window import Summary
 
 _WRITTEN = (
-    "give the FILE that is the argument `audit` of a `ContextWindowManager` or its setting audit_file; without a FILE,"
-    " the log in this memory is read"
+    "give the FILE that a program names as `audit` of its `ContextWindowManager`, or in the setting audit_file; without"
+    " a FILE, memctl reads the log in this memory"
 )
 _SHOWN = 12  # kinds of blocks that are listed
 
@@ -78,14 +78,15 @@ def _print(summary: Summary, path: Path) -> None:
     whole, cut = summary.results["whole"], summary.results["summed up"]
     if whole or cut:
         output.text(
-            f"results of tools: {whole:,} kept whole, {cut:,} summarized; {summary.results['again']:,} asked for again"
+            f"results of tools: {whole:,} kept whole, {cut:,} summarized; the agent asked"
+            f" again for {summary.results['again']:,}"
         )
     for name, tally in summary.steps.items():
         refused = f", {tally.refused:,} refused" if tally.refused else ""
         shown = f"{quantity(tally.times, 'time'):>11}{refused}"
         output.text(f"  {name:<26} {shown}: {tally.freed:,} tokens freed of {tally.wanted:,} wanted")
     for reason, times in sorted(summary.reasons.items(), key=lambda item: -item[1])[:_SHOWN]:
-        output.text(f"reason: {output.plain(reason)} ({quantity(times, 'time')})")
+        output.text(f"reason for freeing tokens: {output.plain(reason)} ({quantity(times, 'time')})")
     if summary.model["asked"]:
         calls, used, refused_texts = (summary.model[name] for name in ("asked", "used", "refused"))
         output.text(
@@ -93,7 +94,7 @@ def _print(summary: Summary, path: Path) -> None:
         )
     for name, worth in sorted(summary.worth.items(), key=lambda item: -item[1].tokens)[:_SHOWN]:
         scores = "" if worth.score is None else f", score {worth.score:.2f}"
-        again = f"; {worth.again:,} asked for again" if worth.again else ""
+        again = f"; the agent asked again for {worth.again:,}" if worth.again else ""
         again += f", score {worth.score_again:.2f}" if worth.score_again is not None else ""
         output.text(
             f"  {output.plain(name)}: {quantity(worth.blocks, 'block')} evicted, "

@@ -157,10 +157,11 @@ def _report(source: str, seen: SeenConversation, reduction: Reduction, counter: 
     for essential in reduction.lost:
         output.note(f"lost in the result: {essential.kind} {essential.text[:80]!r}")
     for entry in reduction.missed:
-        output.note(f"missing in the result: {entry.kind} {entry.text[:80]!r}")
+        output.note(f"missing in the result, found by a second check: {entry.kind} {entry.text[:80]!r}")
     if reduction.listed and not reduction.missed:
         output.note(
-            f"nothing on the separate list of what must not be lost is missing (entries: {len(reduction.listed):,})"
+            f"a second check found nothing missing (it looked for {quantity(len(reduction.listed), 'item')}:"
+            " labelled lines, short messages of the user, edited paths and the last errors)"
         )
     messages.warn_of_rest(seen)
     if after < before * (1 - _BOLD):
@@ -197,7 +198,7 @@ def _describe_step(step: Step) -> str:
     more = [quantity(step.blocks, "block")] if step.blocks else []
     more += [f"fidelity {step.fidelity:.2f}"] if step.fidelity is not None else []
     if step.llm_calls:
-        more += [f"{quantity(step.llm_calls, 'model call')}: {step.llm_used} used, {step.llm_refused} refused"]
+        more += [f"{quantity(step.llm_calls, 'model call')}: answers used {step.llm_used}, refused {step.llm_refused}"]
     more += [step.note] if step.note else []
     shown = f"refused: {output.plain(step.refused)}" if step.refused else ", ".join(more)
     return f"  {step.name:<26}{step.before:>9,} -> {step.after:>9,}  {shown}".rstrip()

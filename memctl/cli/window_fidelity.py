@@ -102,7 +102,7 @@ def _judged(before: str, after: str, questions: Sequence[Question], provider: Pr
         try:
             return fidelity.evaluate(before, after, questions, fidelity.judge_by(provider))
         except ProviderFailed as error:
-            output.note(f"warning: the language model failed, so answers are judged by exact facts: {error.with_hint}")
+            output.note(f"warning: the language model failed, so only exact facts count as answers: {error.with_hint}")
     return fidelity.evaluate(before, after, questions)
 
 

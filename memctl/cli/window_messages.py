@@ -156,7 +156,7 @@ def warn_of_rest(seen: SeenConversation) -> None:
         shown = ", ".join(f"{name} ({count})" for name, count in sorted(parts["uncounted"].items()))
         output.note(f"these parts are not counted, because they have no text: {shown}")
     if left_out := parts["left_out"]:
-        many = "call or result is left out, because the transcript lacks its result or call" if left_out == 1 else None
-        many = many or "calls or results are left out, because the transcript lacks their results or calls"
+        many = "tool call without a result, or result without a call, is left out" if left_out == 1 else None
+        many = many or "tool calls without a result, or results without a call, are left out"
         output.note(f"{left_out:,} {many}")
     warn_of_broken(parts["broken_lines"])

@@ -108,7 +108,7 @@ def simulate_command(
         }
         output.json("window_simulation", data)
         return
-    _print(simulation, replays, counter, budget, f"evicting from {trigger:.0%} down to {target:.0%}")
+    _print(simulation, replays, counter, budget, f"eviction starts above {trigger:.0%} of it and ends at {target:.0%}")
     messages.warn_of_broken(broken)
 
 
@@ -116,7 +116,7 @@ def _print(simulation: Simulation, replays: list[Replay], counter: Counter, budg
     peak = max(simulation.curve)
     output.text(
         f"without eviction: {len(simulation.curve):,} requests with {sum(simulation.curve):,} tokens of "
-        f"{counter.family.name}, at most {peak:,} each; budget of a request: {budget:,}, {how}"
+        f"{counter.family.name}, at most {peak:,} each; budget of a request: {budget:,} tokens; {how}"
     )
     head = ("policy", "saved", "share", "peak", "evictions", "over", "regrets/100", "tokens/100")
     output.columns([head, *(_row(replay) for replay in replays)])

@@ -66,7 +66,7 @@ looking = options(
         type=click.IntRange(min=1),
         default=model_windows.DEFAULT_OUTPUT,
         show_default=True,
-        help="Tokens that the program of --host keeps free for the model's answer.",
+        help="Tokens that the program named by --host keeps free for the model's answer.",
     ),
     click.option(
         "--config",
@@ -245,7 +245,7 @@ def _print(source: WindowSource, seen: SeenConversation, limit: Limit, result: S
 
 def _fits(limit: Limit) -> str:
     if limit.usable != limit.window:
-        return f"at which the host compacts a window of {limit.window:,}{', assumed' if limit.is_assumed else ''}"
+        return f"at which the host compacts a window of {limit.window:,}{' (size assumed)' if limit.is_assumed else ''}"
     return "assumed to fit" if limit.is_assumed else "that fit"
 
 
@@ -267,9 +267,8 @@ def _until_red(reading: PressureReading) -> str:
     if reading.zone is PressureZone.RED:
         return "red now"
     if turns is None:
-        return (
-            "not growing" if reading.velocity_tokens_per_turn == 0 else "nobody can say yet when the zone will be red"
-        )
+        unknown = "the growth of the window is not known well enough to say when the zone will be red"
+        return "not growing" if reading.velocity_tokens_per_turn == 0 else unknown
     return (
         f"at that rate, the zone is red in {turns.least:.0f} to {turns.most:.0f} turns, most likely {turns.likely:.0f}"
     )
@@ -305,7 +304,8 @@ def _suited(limit: Limit, thresholds: Thresholds) -> str:
     if thresholds != Thresholds() or suited == thresholds:
         return ""
     values = ", ".join(f"{name} {getattr(suited, name):.2f}" for name in ("yellow", "orange", "red"))
-    return f"hint: for a window of {limit.window:,} tokens, set pressure.thresholds to {values}"
+    where = "pressure.thresholds under `window` in config.yaml"
+    return f"hint: for a window of {limit.window:,} tokens, set {where} to {values}"
 
 
 def _data(source: WindowSource, seen: SeenConversation, limit: Limit, result: Status) -> dict[str, Any]:

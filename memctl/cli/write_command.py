@@ -86,12 +86,12 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 strict_option = click.option(
     "--strict",
     is_flag=True,
-    help="Refuse a text that memctl would give a hint about, such as a decision without a reason.",
+    help="Write nothing if memctl has a hint about the text, such as that a decision lacks a reason.",
 )
 discard_option = click.option(
     "--discard",
     is_flag=True,
-    help="Go on even if uncommitted edits are lost.",
+    help="Go on even if uncommitted edits of the record are lost.",
 )
 
 

@@ -299,7 +299,7 @@ def _faults(target: ImportTarget, item: AdrFile) -> list[str]:
     kept, body = frontmatter.read(text)
     origin = adr_text.read_origin(kept)
     if origin is None or adr_text.file_text(origin, body) != item.text:
-        return [f"{item.file}:1: memctl can't write this file again unchanged: `memctl export adr` would alter it"]
+        return [f"{item.file}:1: this file can't be imported: `memctl export adr` would not write it back unchanged"]
     return []
 
 

@@ -184,7 +184,7 @@ def _is_sound(target: ImportTarget, row: Row, noted: Problems) -> bool:
     _, wrong = try_write(target, values, row.draft)
     path = row.values.get("path")
     if not wrong and row.has_id and path is not None and not _is_valid_path(path, row.values["id"]):
-        wrong = [f"path: {path!r} can't be the path of {row.values['id']}"]
+        wrong = [f"path: {path!r} can't be the path of {row.values['id']}: leave `path` out"]
     noted.refused += [f"{row.place}: {message}" for message in wrong]
     return not wrong
 

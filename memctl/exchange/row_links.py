@@ -14,7 +14,7 @@ from memctl.record.kinds import OTHER_END
 from memctl.record.record import SOURCE_ID, Record
 from memctl.record.snapshot import Snapshot
 from memctl.text.markdown import one_line
-from memctl.text.phrases import indefinite, some
+from memctl.text.phrases import some
 from memctl.write import links
 
 _NAMED = 5  # ids to print on one line
@@ -147,7 +147,7 @@ class RowLinks:
             raise MemctlError(f"the record {target} links to itself")
         if relation in ("supersedes", "superseded_by"):
             if ids.kind_of(target) is not row.draft.kind:
-                raise MemctlError(f"{target} is not {indefinite(row.draft.kind.name)}")
+                raise MemctlError(f"{target} has another type, and only records of the same type supersede each other")
             if "superseded" not in row.draft.kind.statuses:
                 raise MemctlError(f"{row.draft.kind.plural} can't be superseded")
         record = other.record if other is not None else self._snapshot.find(target)

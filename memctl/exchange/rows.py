@@ -177,7 +177,7 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
     if isinstance(author := values.get("author"), str) and author.strip():
         values.setdefault("agent_id", one_line(author))
     if not isinstance(body, str) or not isinstance(extra, dict):
-        raise MemctlError("body must be a string, and extra an object whose keys are not those of memctl")
+        raise MemctlError("body must be a string, and extra an object with keys of your own")
     return Draft(kind=named_kind, values={**extra, **values}, content=_check_content(named_kind, content), body=body)
 
 

@@ -381,7 +381,7 @@ def refuse_bare(start: Path) -> None:
     for folder in (start.resolve(), *start.resolve().parents):
         if (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir():
             raise MemctlError(
-                f"{folder} is a bare repository, which has no worktree for a memory", "run memctl in a clone of it"
+                f"{folder} is a bare repository, which has no worktree for a memory", "run memctl in a clone"
             )
 
 
@@ -398,7 +398,7 @@ def open_repository(start: Path) -> Repository:
         if kind != "gitdir" or not git_dir.is_dir():
             raise MemctlError(
                 f"{top / '.git'} does not lead to a Git repository",
-                "`git worktree repair`, run in the main worktree, may repair it",
+                "if this is a linked worktree, run `git worktree repair` in the main one",
             )
     try:
         common = git_dir / os.fsdecode((git_dir / "commondir").read_bytes()).strip()

@@ -325,7 +325,8 @@ def _start_context(call: _EventCall, memory: Memory) -> str:
         _try_text(call, lambda: other_memctl.line(call.host, call.place, call.folder.root, call.environ)),
     ]
     if left_out := load.sparse_note(memory):
-        texts.append(f"{left_out}, so the text above is incomplete; `memctl rehydrate --at HEAD` has all. (memctl)\n")
+        complete = "`memctl rehydrate --at HEAD` prints the complete text"
+        texts.append(f"{left_out}, so the text above is incomplete; {complete}. (memctl)\n")
     return "".join(texts)
 
 

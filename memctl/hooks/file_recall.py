@@ -37,7 +37,7 @@ DENY = "deny"
 _MOST = 400  # characters
 _OTHERS = 3  # further records that are named by id
 _AT_ONCE = 3  # files in the answer to one call
-_NO_MARKUP = str.maketrans({"<": "\u2039", ">": "\u203a", "[": "(", "]": ")"})
+_NO_MARKUP = str.maketrans({"<": "\u2039", "[": "(", "]": ")"})  # "->" stays: without "<" there is no tag
 _SECONDS = 1.0  # to wait for Git
 _BYTES = 64 * 1024  # of a record's file that are read
 _READERS = (
@@ -121,15 +121,15 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
             yield name, is_written, first, reason, ids
 
 
-def _find_renamed(repository: Repository, missing: Sequence[str]) -> dict[str, str]:
-    """Return the present paths of the renamed files and folders among `missing`; {} if Git takes longer than 1 s."""
+def _find_renamed(repository: Repository, missing: Sequence[str]) -> dict[str, str] | None:
+    """Return the present paths of the renamed files and folders among `missing`; None if Git takes longer than 1 s."""
 
     def find() -> str:
         from memctl.pages import renamed_files  # slow to import, and mostly no file is missing
 
         return json.dumps(renamed_files.find(repository, missing, (), repository.branch()[1], is_staged=True))
 
-    renamed: dict[str, str] = json.loads(daemonize.within(_SECONDS, find) or "{}")
+    renamed: dict[str, str] | None = json.loads(daemonize.within(_SECONDS, find) or "null")
     return renamed
 
 

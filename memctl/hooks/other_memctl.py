@@ -33,9 +33,8 @@ class OtherMemctl(NamedTuple):
         """Return a sentence that names the other program and the command that removes its hooks."""
         option = f" {self.place.option}" if self.place.option else ""
         return (
-            f"{self.place.shown} has hooks of another memctl, {self.program}, which answers every event once more if "
-            "it is"
-            f" an older version; `memctl install {host.name}{option} --uninstall` removes them"
+            f"{self.place.shown} has hooks of another memctl, {self.program}, which may be an older version that"
+            f" answers every event a second time; `memctl install {host.name}{option} --uninstall` removes these hooks"
         )
 
 

@@ -170,7 +170,8 @@ def describe(host: Host, rules: Collection[str]) -> str:
             "agents have to ask before they run memctl; `--allow all`, `--allow record` or `--allow read` changes that"
         )
     hooks = (
-        "; each record is a commit, which runs your Git hooks; if one of these was changed, the commit waits for you"
+        "; each record is a commit, which runs your Git hooks; if a Git hook was changed, agents' commits wait until"
+        " you run `memctl commit`"
         if allowed[RECORD]
         else ""
     )

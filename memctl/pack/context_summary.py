@@ -26,7 +26,7 @@ _MISSES = 500  # units that do not fit, after which no further one is tried; cou
 BUDGET = 500  # tokens, about 400 words
 DECISIONS = ("PROCEED", "STOP", "CLARIFY")
 REPEATED = "a repetition"
-OVERRULED = "another decision than the one that counts"
+OVERRULED = "another decision than that of the summary"
 
 
 _ANY = "|".join(DECISIONS)

@@ -138,7 +138,7 @@ class HandoffReport(msgspec.Struct, frozen=True):
         lines = [f"records and pages: {self.before:,} tokens, {there if self.after else 'none of them in the package'}"]
         if self.after and self.reduction < self.aim:
             lines.append(
-                f"the aim is not reached: a package of less than {self.least:,} tokens includes all open records"
+                f"the aim is not reached, since a package of less than {self.least:,} tokens leaves out no open record"
             )
         lines += [f"left out: {number:,} {why}" for why, number in sorted(self.removed.items())]
         lines += [

@@ -190,8 +190,8 @@ def refuse_faults(request: HandoffRequest, whole: HandoffRequest, count: CountTo
         message = f"has {tokens:,} tokens; at most {BUDGET} are allowed: `memctl context-summary` shortens the text"
         wrong.append(("summary", message))
     if wrong:
-        hint = "give these options, or record the facts first, such as decisions and next actions"
-        raise InvalidFields("the handoff lacks required fields:", wrong, hint)
+        hint = "correct the options for these fields, or record what is missing, such as decisions and next actions"
+        raise InvalidFields("fields of the handoff are missing or wrong:", wrong, hint)
 
 
 def _problem(text: str, *, is_long: bool) -> str:

@@ -137,7 +137,8 @@ def records_of(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str
     """Return the records of some sections that are neither archived nor expired.
 
     `sections` are markers; () means all of the memory. `now` is the current time, such as "2025-11-04T14:32:00Z". If
-    the sections have no open task, the open tasks of the agent `giver` that belong to no section are returned as well.
+    the sections have no open task, the open tasks of the agent `giver` that name neither a section nor code are
+    returned as well.
     """
     known = [r for r in snapshot.records if r.memory_type in KNOWLEDGE and not r.is_archived and not r.is_expired(now)]
     return phase_summary.of_sections(snapshot, known, sections, giver)

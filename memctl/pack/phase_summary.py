@@ -111,15 +111,16 @@ def of_sections(
 ) -> list[Record]:
     """Return which of the `records` belong to some sections, as `Outline.records_in` says.
 
-    Returns all records if `sections` is empty. If the sections have no open task, the open tasks of `agent` that belong
-    to no section are returned as well.
+    Returns all records if `sections` is empty. If the sections have no open task, the open tasks of `agent` that name
+    neither a section nor code are returned as well.
     """
     if not sections:
         return list(records)
     paths = set(snapshot.outline.records_in(sections, snapshot.catalogue))
     tasks = [record for record in records if record.memory_type == "state" and record.is_open]
     if not any(record.path in paths for record in tasks):
-        paths |= {record.path for record in tasks if not record.section and record.agent_id == agent}
+        alone = [record for record in tasks if not record.section and not record.code_refs]
+        paths |= {record.path for record in alone if record.agent_id == agent}
     return [record for record in records if record.path in paths]
 
 

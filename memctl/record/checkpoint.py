@@ -174,7 +174,7 @@ def parse(text: str, path: str) -> Checkpoint:
     except msgspec.ValidationError as error:
         raise InvalidRecord([Fault(path, 1, *field_and_message(error))]) from None
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidRecord([Fault(path, 1, "", f"this is not JSON: {error}")]) from None
+        raise InvalidRecord([Fault(path, 1, "", f"the file is not JSON: {error}")]) from None
     if wrong := _problems(checkpoint, path):
         raise InvalidRecord([Fault(path, 1, field, message) for field, message in wrong])
     return checkpoint
@@ -196,7 +196,7 @@ def _problems(checkpoint: Checkpoint, path: str) -> list[tuple[str, str]]:
     try:
         timestamps.parse(checkpoint.saved_at)
     except ValueError:
-        wrong.append(("saved_at", f"{checkpoint.saved_at!r} is not a time"))
+        wrong.append(("saved_at", f"{checkpoint.saved_at!r} is not a time such as 2025-11-04T14:32:00Z"))
     # Files outside of the repository are allowed by absolute paths; a relative path that leads out is refused.
     paths = {
         "environment": [file.path for file in checkpoint.environment.dirty],

@@ -42,7 +42,7 @@ def split(text: str) -> tuple[str, str]:
 
     Raises FrontMatterError if one of these lines is missing, or if the file has markers of an unfinished merge.
     """
-    if ("\n<<<<<<<" in text or text.startswith("<<<<<<<")) and (line := _conflict(text)):
+    if ("\n<<<<<<<" in text or text.startswith("<<<<<<<")) and (line := conflict_line(text)):
         raise FrontMatterError(line, "", "this line begins an unresolved merge conflict", CONFLICT)
     if not text.startswith(FENCE + "\n"):
         raise FrontMatterError(1, "", "the file must begin with front matter (a line `---`)")
@@ -60,7 +60,7 @@ def split(text: str) -> tuple[str, str]:
     return head, rest
 
 
-def _conflict(text: str) -> int:
+def conflict_line(text: str) -> int:
     """Return the line on which the markers of an unfinished merge begin, 0 if there are none."""
     start = middle = 0
     for number, line in enumerate(text.split("\n"), start=1):

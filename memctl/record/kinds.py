@@ -273,7 +273,7 @@ HANDOFF = Kind(
         Field("success_criteria", "Success criteria", "success", "How to tell that the work is done.", True),
         Field("short_term", "Short-term goals", "short-term", "What to reach next.", True),
         Field("constraints", "Constraints", "constraint", "A rule that the work must follow.", True),
-        Field("inputs", "Inputs", "input", "Something that the other agent gets to work with.", True),
+        Field("inputs", "Inputs", "input", "Something that the other agent is given for the work.", True),
         Field("expected_outputs", "Expected outputs", "expect", "A result that the other agent must deliver.", True),
         Field("deliverables", "Deliverables", "output", "A result that exists already.", True),
         Field("critical_decisions", "Critical decisions", "", "A decision that the work must follow.", True),

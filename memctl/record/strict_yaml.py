@@ -76,9 +76,9 @@ def _load(head: str, number_keys: bool) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = min((mark.line if mark else 0) + 2, head.count("\n") + 1)  # at most the last line
-        raise FrontMatterError(line, "", f"this is not valid YAML: {error.problem or error}") from None
+        raise FrontMatterError(line, "", f"not valid YAML: {error.problem or error}") from None
     except yaml.YAMLError as error:
-        raise FrontMatterError(1, "", f"this is not valid YAML: {error}") from None
+        raise FrontMatterError(1, "", f"not valid YAML: {error}") from None
     if root is None:
         return {}
     if not isinstance(root, yaml.MappingNode) or root.flow_style or root.value[0][0].start_mark.column:

@@ -111,11 +111,15 @@ class Extract(msgspec.Struct, frozen=True):
         return one_line(" — ".join([self.text, *reason, *instead]))
 
 
-def of_events(events: Iterable[Event]) -> list[Extract]:
-    """Extract the statements of a session from its events, in their order, each statement once."""
+def of_events(events: Iterable[Event], *, is_later_part: bool = False) -> list[Extract]:
+    """Extract the statements of a session from its events, in their order, each statement once.
+
+    `is_later_part` says that the session began before these events, so that the first prompt among them is not the one
+    that says what the session is for.
+    """
     events = [_without_placeholders(event) for event in events]
     free: dict[int, list[Extract]] = {}
-    for statement in dialogue.read(_turns(events)):
+    for statement in dialogue.read(_turns(events), is_begun=is_later_part):
         free.setdefault(statement.turn, []).append(_stated_freely(statement, events[statement.turn]))
     extracts: dict[tuple[str, str], Extract] = {}
     has_edits = False  # whether files were changed since the last prompt

@@ -188,7 +188,9 @@ def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> l
     state = [reply for reply in replies if reply.probe.question == STATE_OF_WORK]
     onward = [reply for reply in replies if reply.probe.question == NEXT]
     files = [reply for reply in replies if reply.probe.kind == ARTIFACT]
-    unmeasured = "the transcript has no facts for this" if whole else "not measured: give the session's transcript"
+    unmeasured = (
+        "not measured: the transcript lacks such facts" if whole else "not measured: give the session's transcript"
+    )
     return [
         _accuracy([reply.probe for reply in replies], page) if whole else Dimension("Accuracy", None, 4.0, unmeasured),
         _share(
@@ -261,7 +263,7 @@ def _is_cut(line: str, fact: str) -> bool:
 
 
 TRANSCRIPT, KEPT = "the transcript", "probes stored when the session was summarized"
-GIT = "Git alone: there are only probes about files"
+GIT = "Git alone, which gives only probes about files"
 
 
 class ProbeFacts(msgspec.Struct, frozen=True):

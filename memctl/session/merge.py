@@ -34,7 +34,7 @@ _READ_INTO = re.compile(
     f" — {re.escape(page_builder.READ_INTO)}.*?(?= — Instead of: | \\([^()]*\\)$|$)"
 )  # left out of comparisons, because a model words a reason differently each time
 _SCOPE = "Scope changed: "
-_RESOLVED_LATER = "the same step succeeded in a later part"
+_RESOLVED_LATER = "the same step succeeded in a later part of the session"
 
 
 def merge(old: SessionPage, new: SessionPage, succeeded: Collection[str] = ()) -> SessionPage:
@@ -153,7 +153,7 @@ def _error_key(line: str) -> str:
     return re.sub(r" \(\d+ times\)$", "", line)
 
 
-_BY_HAND = "text under other headings"
+_BY_HAND = "text under headings that memctl does not write"
 _REPLACED = (session_page.STATE, session_page.NEXT)
 
 

@@ -155,7 +155,7 @@ def _state(summary: SessionSummary) -> Iterable[str]:
         yield f"Worked in {where}, not in this worktree: paths are relative to that folder"
     if summary.trail.unknown:
         words = quantity(summary.trail.unknown, "word")
-        yield f"{words} of shell commands can't be known without running them; Git may know which files they changed"
+        yield f"{words} of shell commands, such as `$X`, have unknown values; Git may know which files they changed"
 
 
 def _failure(failure: Failure) -> str:

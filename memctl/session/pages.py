@@ -66,7 +66,7 @@ def read(snapshot: Snapshot, path: str, text: str) -> tuple[SessionPage | None, 
     except InvalidRecord as error:
         return page, error.faults
     except (FileNotFoundError, NotADirectoryError):
-        return page, [Fault(page.trail, 1, "", "the list of the session's files is missing")]
+        return page, [Fault(page.trail, 1, "", "the list of the session's files is missing: restore it from Git")]
 
 
 def ended(made: SessionPage) -> tuple[str, str]:

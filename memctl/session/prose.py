@@ -116,7 +116,7 @@ def add_prose(summary: SessionSummary, session: Session, provider: Provider) -> 
         by=provider.name,
     )
     if not (prose.intent or prose.state or prose.reasons):
-        raise ProviderFailed(f"the answer of {provider.name} has only sentences with names that the session lacks")
+        raise ProviderFailed(f"each sentence in the answer of {provider.name} has a name that is not in the session")
     return msgspec.structs.replace(summary, prose=prose)
 
 

@@ -136,7 +136,7 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
     `identifier` is the session's name, and `agent` the name of the actor. `root` is the folder that paths are relative
     to, "" for this worktree.
     """
-    extracts = extraction.of_events(session.events)
+    extracts = extraction.of_events(session.events, is_later_part=session.is_later_part)
     prompts = [event for event in session.events if event.kind == PROMPT and not event.agent]
     answers = [event for event in session.events if event.kind == ANSWER and not event.agent]
     return SessionSummary(

@@ -99,12 +99,13 @@ class Topic(msgspec.Struct, frozen=True):
         return fewer >= _WORDS and len(self.words & other.words) >= _SHARE_OF_WORDS * fewer
 
 
-def read(turns: Iterable[Turn]) -> list[FreeStatement]:
+def read(turns: Iterable[Turn], *, is_begun: bool = False) -> list[FreeStatement]:
     """Return the statements that are made in a dialogue, in the order of its turns.
 
-    The statements that a later turn replaced or took back are left out.
+    The statements that a later turn replaced or took back are left out. `is_begun` says that there were prompts before
+    these turns: what the first prompt of a dialogue aims at is no statement.
     """
-    reader = _DialogueReader()
+    reader = _DialogueReader(is_begun=is_begun)
     for turn in turns:
         reader.take(turn)
     return reader.finish()
@@ -113,9 +114,9 @@ def read(turns: Iterable[Turn]) -> list[FreeStatement]:
 class _DialogueReader:
     """Takes the turns of a dialogue in order, and keeps the statements found so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_begun: bool) -> None:
         self._found: list[tuple[FreeStatement, Topic] | None] = []
-        self._is_begun = False  # whether there was a prompt before
+        self._is_begun = is_begun  # whether there was a prompt before
         self._said: Turn | None = None  # the agent's last message
         self._uncommitted: int | None = None  # place of the last choice that no commit has carried out so far
         self._unheeded: int | None = None  # place of an assent on which nothing was done so far

@@ -69,7 +69,7 @@ def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
     shell = shell_of(environ)
     if shell is not None and may_run_unasked(command, environ):
         raise MemctlError(
-            f"an agent may not use {option} (this is a shell of {shell.title})",
+            f"an agent may not use {option} (memctl runs in a shell of {shell.title})",
             f"agents may run `memctl {command}` without asking, but not with this option: leave it out (`--file -`"
             " reads a text from standard input), or ask the user to run the command",
         )

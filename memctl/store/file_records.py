@@ -27,8 +27,9 @@ _REFERENCES = "SELECT DISTINCT file FROM code_refs CROSS JOIN records USING (pat
 _KEY = "renamed_references"  # of what the cache's table `state` has about renamed files
 _PAUSE = 60  # seconds before Git is asked again about the same missing paths
 
-# Returns the present paths of the renamed files and folders among some missing paths, by their old paths.
-FindRenamed = Callable[[Sequence[str]], Mapping[str, str]]
+# Returns the present paths of the renamed files and folders among some missing paths, by their old paths; None if it
+# found no time for that.
+FindRenamed = Callable[[Sequence[str]], Mapping[str, str] | None]
 
 
 class FileRecord:
@@ -110,7 +111,8 @@ def _old_paths(database: _sqlite3.Connection, repository: Repository, find_renam
     if missing and not is_known:
         kept["asked"] = time.time()
         _keep(database, kept)  # so that no other hook asks at the same time
-        kept["old_paths"] = {new: old for old, new in find_renamed(missing).items() if old in missing}
+        if (renamed := find_renamed(missing)) is not None:  # else those found earlier are still right
+            kept["old_paths"] = {new: old for old, new in renamed.items() if old in missing}
     _keep(database, kept)
     return dict(kept["old_paths"])
 

@@ -123,7 +123,7 @@ def _parents(folder: Path, path: str) -> list[Path]:
 def not_regular(path: str) -> NotRegularFile:
     """Return the error for a path that is a link, folder or device instead of a regular file."""
     return NotRegularFile(
-        [Fault(path, 1, "", "this is not a regular file, and memctl reads no links, folders or devices here")]
+        [Fault(path, 1, "", "the path is not a regular file: in a memory, memctl reads no links, folders or devices")]
     )
 
 

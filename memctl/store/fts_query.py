@@ -36,8 +36,8 @@ class FtsQuery(msgspec.Struct, frozen=True):
 
     `any_of_it` demands all quoted phrases, unless the query has many other words; `without_phrases` demands no phrase.
     Both are "" for an empty query. `substitutes` maps each word that no text contains to its corrected spellings.
-    `words` are all words that `without_phrases` searches for. `pairs` are words next to each other in the query: a text
-    in which they are next to each other, too, matches better. There are no pairs if a phrase is demanded.
+    `words` are all words and phrases that `without_phrases` searches for. `pairs` are words next to each other in the
+    query: a text in which they are next to each other, too, matches better. There are no pairs if a phrase is demanded.
     """
 
     any_of_it: str
@@ -91,7 +91,7 @@ def parse(query: str, substitutes: Substitutes) -> FtsQuery:
     any_of_it = " AND ".join(required) if is_exact else anything
     replaced = {word: others for word, others in guessed.items() if others}
     pairs = () if is_exact else tuple(pair for pair in _pairs(query) if pair not in known)
-    return FtsQuery(any_of_it, anything if wanted else "", replaced, tuple(dict.fromkeys(wanted)), pairs)
+    return FtsQuery(any_of_it, anything if wanted else "", replaced, tuple(known), pairs)
 
 
 def _pairs(query: str) -> Iterable[str]:

@@ -49,10 +49,11 @@ class Sequence:
                 self._found_numbers[series] = self._search(kind, day)
             known = self._found_numbers[series]
         last = max(known, _highest(self._memory.folder / kind.folder / day[:7], series))
-        if last + count >= ids.FIRST_DERIVED:
+        free = max(0, ids.FIRST_DERIVED - 1 - last)
+        if count > free:
             raise MemctlError(
-                f"there are fewer than {count:,} free ids that begin with {series}",
-                "give some of the records another --timestamp",
+                f"the ids that begin with {series} are used up: {count:,} needed, {free:,} free",
+                "give some of the records a --timestamp on another day",
             )
         self._counters[series] = last + count
         self._has_new = True

@@ -100,7 +100,8 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
             + (" that this clone knows of: it is shallow" if shallow else ""),
             f"`git fetch --unshallow {upstream.remote}`"
             if shallow
-            else "check that it is the right remote; `git merge --allow-unrelated-histories` merges them anyway",
+            else f"check that {upstream.remote} is the right remote; "
+            f"`git merge --allow-unrelated-histories {upstream.name}` merges the two anyway",
         )
     name = memory.tracked(CONFIG)
     known, state = (refs.read(memory.repository, commit, [name]) for commit in (bases[0], theirs))
@@ -159,7 +160,7 @@ def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Lea
 def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
     """Return the Change for the commit message, with a deed for each record about which the merge decided."""
     deeds = [
-        RecordAction("renumbered", holder.name, f"now {holder.now}; {upstream.name} has another {holder.name}")
+        RecordAction("renumbered", holder.name, f"now {holder.now}; {describe_other(holder, upstream.name)}")
         for holder in made.renamed
     ]
     deeds += [RecordAction("lost", item.id.replace(" ", "_"), describe(item)) for item in made.lost]
@@ -180,6 +181,11 @@ def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
         session=memory.session,
         deeds=tuple(deeds),
     )
+
+
+def describe_other(holder: Holder, upstream: str) -> str:
+    """Return a phrase for what has a renumbered record's or page's old name: `on origin/main, §2.1 is another page`."""
+    return f"on {upstream}, {holder.name} is another {'record' if holder.record else 'page'}"
 
 
 def describe(item: LostInFile) -> str:

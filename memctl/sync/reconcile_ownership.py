@@ -95,8 +95,8 @@ def _left_behind(memory: Memory, done: SyncResult, state: State) -> list[str]:
     Only the agent knows which of the two sections it meant.
     """
     return [
-        f"section {old} is yours, and another section has its number now: if you meant {new}, "
-        f"`memctl own release {old[1:]}` and `memctl own acquire {new[1:]}`"
+        f"you own {old}, but this number is another section's now, and the section that had it is {new}: to "
+        f"own {new} instead, run `memctl own release {old[1:]}` and `memctl own acquire {new[1:]}`"
         for old, new in _sections(done)
         if (held := state.live(old, memory.now))
         and held.owner_agent_id == memory.actor
@@ -154,6 +154,6 @@ def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[
             held = state.live(section, now)
             if held and held.owner_agent_id != owner:
                 yield (
-                    f"{item.record.id} is {item.record.status}, but meanwhile the section has another owner: "
+                    f"{item.record.id} is {item.record.status}, but meanwhile its section has another owner: "
                     f"{held.description}"
                 )

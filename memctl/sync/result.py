@@ -78,7 +78,8 @@ def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) 
         shown = f"; both sides had changed {', '.join(both[:_SHOWN])}{more}" if both else ""
         lines.append(f"{'would merge' if dry_run else f'merged as {done.commit[:10]}'}{shown}")
         lines += [
-            f"{holder.name} {'would become' if dry_run else 'is now'} {holder.now}: {name} has another {holder.name}"
+            f"{holder.name} {'would become' if dry_run else 'is now'} {holder.now}: "
+            f"{merge_commit.describe_other(holder, name)}"
             for holder in made.renamed
         ]
         lines += [f"{item.id} {merge_commit.describe(item)}" for item in made.lost]
@@ -87,7 +88,7 @@ def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) 
             for path in made.revived
         ]
     elif done.commit != done.before:
-        lines.append(f"{'would be ' if dry_run else ''}at commit {done.commit[:10]}, like {name}")
+        lines.append(f"the branch {'would be' if dry_run else 'is'} at commit {done.commit[:10]}, like {name}")
     if done.pushed:
         outside = f", {done.foreign:,} of them with changes outside of the memory" if done.foreign else ""
         lines.append(f"{'would push' if dry_run else 'pushed'} {count_commits(done.pushed)} to {name}{outside}")

@@ -24,7 +24,7 @@ from memctl.write import commit, redact_file
 
 _MESSAGE = "a commit's message"
 _TOO_LARGE = f"it has more than {files.MAX_BYTES:,} bytes, so memctl can't search it for credentials"
-_LOCKED = "a text that it must have, such as a path, looks like a credential"
+_LOCKED = "a text that can't be removed from it, such as a path, looks like a credential"
 
 
 class Publishable(msgspec.Struct, frozen=True):

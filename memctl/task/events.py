@@ -117,7 +117,7 @@ def _checked(values: dict[str, Any]) -> WorkflowEvent:
     if wrong:
         kind = values.get("event_type")
         raise InvalidFields(
-            f"this event of the type {kind} is incomplete:",
+            f"fields of this event (type {kind}) are missing or wrong:",
             wrong,
             "`memctl event emit -h` lists what each type requires",
         )

@@ -53,19 +53,18 @@ def first_sentence(text: str) -> str:
 def reasons_first(sections: Iterable[tuple[str, str]]) -> list[str]:
     """Return the texts of a record's or page's sections, in the order in which they may say why it is there.
 
-    `sections` are pairs of a heading and a text. A rationale comes first, then a resolution, other texts, and lists,
-    the last one first: what is next says more than what is done. Text without a heading comes last. Each item of a
-    list becomes a paragraph.
+    `sections` are pairs of a heading and a text. A rationale comes first, then a resolution, other texts, and other
+    lists, the last one first: what is next says more than what is done. Text without a heading comes last. Each item of
+    a list becomes a paragraph.
     """
 
     def rank(place: int, heading: str, text: str) -> tuple[int, int]:
-        if _ITEM.match(text):
-            return 3, -place
-        return ({"Rationale": 0, "Resolution": 1, "": 4}.get(heading, 2), place)
+        order = {"Rationale": 0, "Resolution": 1, "": 4}.get(heading, 2)
+        return (3, -place) if order > 1 and _ITEM.match(text) else (order, place)
 
     stripped = [(heading, text.strip()) for heading, text in sections]
     ranked = sorted((rank(place, *section), section[1]) for place, section in enumerate(stripped))
-    return [_ITEM.sub("\n", text).strip() if order == 3 else text for (order, _), text in ranked]
+    return [_ITEM.sub("\n", text).strip() if _ITEM.match(text) else text for _, text in ranked]
 
 
 def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:

@@ -406,8 +406,9 @@ class _PartBuilder:
             self.waiting = ""
 
     def part(self) -> TranscriptPart:
+        is_later = bool(self._begun[0])
         return TranscriptPart(
-            self._session.session(self._lines.broken),
+            msgspec.structs.replace(self._session.session(self._lines.broken), is_later_part=is_later),
             dict(self.offsets),
             tuple(self._boundaries),
             dict(self._left),

@@ -75,7 +75,7 @@ class Session(msgspec.Struct, frozen=True):
 
     `form` is the name of the program that wrote the transcript, such as "Claude Code", or of the format. `answers` is
     the number of requests to the model, and `broken` the number of lines that can't be read. `started` and `ended` are
-    canonical times, "" if the transcript has none.
+    canonical times, "" if the transcript has none. `is_later_part` says that the session began before these events.
     """
 
     form: str
@@ -88,6 +88,7 @@ class Session(msgspec.Struct, frozen=True):
     broken: int = 0
     started: str = ""
     ended: str = ""
+    is_later_part: bool = False
 
     @property
     def cwd(self) -> str:

@@ -25,7 +25,7 @@ _HOST_TAG = lazy_regex(r"<(/?)(system-reminder|local-command-[a-z]+|command-[a-z
 # is first.
 _COMMAND = lazy_regex(
     r"(?s)\s*<command-message>[^<]*</command-message>\s*<command-name>([^<]*)</command-name>"
-    r"\s*<command-args>\s*(\S.*?)</command-args>"
+    r"\s*<command-args>\s*((?!</command-args>)\S.*?)</command-args>"
 )
 
 

@@ -12,7 +12,7 @@ from memctl.errors import CredentialFound
 from memctl.git import commits, git
 from memctl.git.commits import Preparation, Variables
 from memctl.pages.links import FOLDER, INDEX
-from memctl.record import ids
+from memctl.record import frontmatter, ids
 from memctl.record.change import Change, Write
 from memctl.store import batches, cache_update, commit_message, files, journal, lock, pending_state
 from memctl.store.batches import Batch
@@ -211,15 +211,18 @@ def _commit_group(
     change = _joint(group)
     changes = [entry.change for entry in group]
     if refused:
-        return _postpone(group, msgspec.structs.replace(refused, warning=documents.refresh(memory, changes)[1]))
+        way, warning = _way_on(memory, change), documents.refresh(memory, changes)[1]
+        hint = refused.hint if way in refused.hint else f"{refused.hint}; {way}"
+        return _postpone(group, msgspec.structs.replace(refused, hint=hint, warning=warning))
     own = change.paths
     prepared = _prepare(memory, own, variables)  # Git looks while the documents are rendered
 
     def commit_with(rendered: tuple[str, ...]) -> Outcome | None:
         try:
             paths = dict.fromkeys((*own, *rendered))
-            if not (is_fresh or allow_secret or any(entry.allow_secret for entry in group)):
-                _refuse_credentials(memory, own)
+            if not is_fresh:
+                may_have_secret = allow_secret or any(entry.allow_secret for entry in group)
+                _refuse_later_edits(memory, own, allow_secret=may_have_secret)
             name = commit_paths(memory, paths, changes, least=own, is_fresh=is_fresh, prepared=prepared)
         except commits.CommitPending as error:
             for_all = isinstance(error, commits.AllPending)
@@ -487,16 +490,23 @@ def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
         )
 
 
-def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
-    """Raise CommitPending if a file has what looks like a credential and HEAD does not have.
+def _refuse_later_edits(memory: Memory, paths: Iterable[str], *, allow_secret: bool) -> None:
+    """Raise CommitPending if a file has markers of a merge conflict, or what looks like a credential and HEAD lacks.
 
-    Somebody may have added it since the file was written.
+    Git or a person may have put them there since memctl wrote the file. With `allow_secret` credentials may pass.
     """
-    texts = ((path, journal.text_at(memory.folder, path)) for path in paths)
-    for path, text in texts:
-        change = Change(op="", title="", writes=(Write(path, text or "", ""),))
+    for path in paths:
+        text = journal.text_at(memory.folder, path) or ""
+        if line := frontmatter.conflict_line(text):
+            raise commits.CommitPending(
+                f"{memory.tracked(path)}:{line}: this line begins an unresolved merge conflict",
+                "choose between the two sides, delete the lines `<<<<<<<`, `=======` and `>>>>>>>`, then run `memctl "
+                "commit`",
+            )
+        change = Change(op="", title="", writes=(Write(path, text, ""),))
         try:
-            credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
+            if not allow_secret:
+                credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
         except CredentialFound as error:
             raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.SECRET_HINT) from None
 

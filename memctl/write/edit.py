@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -56,7 +56,7 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     values: dict[str, Any] = {}
     content = dict(content_fields.content(record.kind, parse(text, record.path)[1]))
     before = dict(content)
-    added = {value.strip() for _, value in edits.add}
+    added: set[str] = set()
     for action, pairs in (("set", edits.set), ("add", edits.add), ("remove", edits.remove)):
         for name, value in pairs:
             _apply(record, values, content, action, name, value, now, added)
@@ -285,11 +285,12 @@ def _apply(
     name: str,
     value: str,
     now: str,
-    added: Collection[str],
+    added: set[str],
 ) -> None:
     """Set, add or remove one value of a field, in `values` (front matter) or `content`; raises MemctlError.
 
-    `added` are all values that the edit adds, which the error for a value that can't be removed leaves out.
+    `added` collects the values that the edit adds to lists, which the error for a value that can't be removed leaves
+    out.
     """
     field = _content_field(record, name)
     if action != "remove" and (field is not None or name == "title"):
@@ -327,7 +328,7 @@ def _content_field(record: Record, name: str) -> Field | None:
     return None
 
 
-def _change_content(field: Field, current: Any, action: str, value: str, added: Collection[str]) -> str | list[str]:
+def _change_content(field: Field, current: Any, action: str, value: str, added: set[str]) -> str | list[str]:
     value = frontmatter.clean_newlines(value)
     if field.is_list:
         items = content_fields.parse_items(value) if action == "set" else [value]
@@ -341,12 +342,14 @@ def _change_content(field: Field, current: Any, action: str, value: str, added: 
     return value.strip("\n")
 
 
-def _change_list(current: Sequence[str], action: str, items: Sequence[str], added: Collection[str]) -> list[str]:
+def _change_list(current: Sequence[str], action: str, items: Sequence[str], added: set[str]) -> list[str]:
     items = [item.strip() for item in items if item.strip()]
     if action == "set":
         return list(dict.fromkeys(items))
     if action == "add":
-        return [*current, *(item for item in items if item not in current)]
+        new = [item for item in items if item not in current]
+        added.update(new)
+        return [*current, *new]
     missing = [item for item in items if item not in current]
     if missing:
         before = [item for item in current if item not in added]

@@ -111,7 +111,7 @@ def test_team_profile_has_a_shared_part(memctl: Memctl) -> None:
     assert (found["team"]["effective"], found["team"]["efficiency"]) == (720_000, 0.72)
     assert found["types"][0]["type"] == "shared"
     assert (
-        "5 agents: 720,000 of 1,000,000 tokens are left for the work (72%)"
+        "5 agents: 720,000 of 1,000,000 tokens remain (72%) if what all agents share counts once"
         in memctl("budget", "--profile", "multi-agent").out
     )
 

@@ -221,6 +221,16 @@ class TestRefused:
         given = ("handoff", "--to", "bob", "--reason", "Done", "--task")
         assert "there is no record" in memctl(*given, "STA-2020-01-01-001", code=1).err
 
+    def test_task_about_code_of_another_section_is_not_handed_over(self, shop: Path, memctl: Memctl) -> None:
+        for record in memctl("list", "--type", "state", "--json").data["records"]:
+            memctl("delete", record["id"])
+        memctl("state", "Shipping rewrite", "--next", "Labels", "--code", "ship/b.py")
+        offer = ("handoff", "--to", "bob", "--section", "2.1", "--reason", "Gone", "--dry-run", "--json")
+        offer += ("--success", "Paid", "--immediate", "Pay", "--summary", "Begun")
+        assert "Shipping rewrite" not in memctl(*offer).data["text"]
+        memctl("state", "Clean up", "--next", "Old branches")
+        assert "Clean up" in memctl(*offer).data["text"]
+
     def test_a_credential_is_refused_before_anything_moves(self, shop: Path, memctl: Memctl) -> None:
         key = "AKIA" + "ABCDEFGHIJKLMNOP"
         memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", f"Use {key}", code=1)

@@ -351,7 +351,7 @@ def test_a_memctl_that_only_a_virtual_environment_has_is_warned_of(
     monkeypatch.setenv("PATH", f"{inside}:/usr/bin:/bin")
     err = memctl("install", what, "--yes").err
     assert f"only while {tmp_path / 'env'} is active" in err
-    assert "`pipx install` with its checkout" in err
+    assert "`pipx install PATH`, with the path of its checkout" in err
 
 
 @pytest.mark.parametrize("there", ["another", "a link", "no environment", "another environment is active"])

@@ -231,6 +231,14 @@ def test_a_memory_that_only_git_has_is_offered_for_restoring(repo: Path, memctl:
     assert "hint: `memctl init` creates one" in memctl("list", code=1).err
 
 
+@pytest.mark.parametrize("command", [("list",), ("export",), ("search", "card")])
+def test_unknown_section_is_refused(repo: Path, memctl: Memctl, command: tuple[str, ...]) -> None:
+    memctl("section", "add", "Payment")
+    result = memctl(*command, "--section", "2.99", code=2)
+    assert "there is no section §2.99" in result.err
+    assert "§2.1" in result.err
+
+
 def test_section_filter_finds_records_by_section_details_or_code(repo: Path, memctl: Memctl) -> None:
     for path in ("lib/vtls/gtls.c", "lib/vtlsx.c", "src/app.c"):
         (repo / path).parent.mkdir(parents=True, exist_ok=True)

@@ -126,8 +126,8 @@ def test_escalations_are_reported(memctl: Memctl, agents: tuple[str, str], tmp_p
     state = tmp_path / "state.yaml"
     state.write_text("next_phase_scs: 5000\nunresolved_details: [which VAT rate]\n")
     shown = memctl("policy", "triggers", *agents, "--state", str(state)).out
-    assert "ask for a decision: context agent, because the next phase adds 5,000 tokens" in shown
-    assert "ask for a decision: user" in shown
+    assert "who should decide: context agent, because the next phase adds 5,000 tokens" in shown
+    assert "who should decide: user" in shown
     assert [line.split()[1] for line in shown.split("\n") if line.startswith("fires")] == ["7"]
 
 
@@ -138,7 +138,7 @@ def test_the_threshold_is_reviewed_by_a_log(memctl: Memctl) -> None:
     assert found.json["kind"] == "threshold"
     assert (found.data["decision"], found.data["proposal"], len(found.data["steps"])) == ("raise", 2_300, 4)
     shown = memctl("policy", "threshold", "-", stdin=log).out
-    assert "raise to 2,300: the median share of the threshold in use is 85%" in shown
+    assert "raise to 2,300: the shared slice fills 85% of the threshold (median)" in shown
     assert "2. pilot it on at least 3 complex tasks" in shown
     assert "keep: there are no observations" in memctl("policy", "threshold", "-", stdin="").out
     assert "-:1: scs" in memctl("policy", "threshold", "-", stdin='{"date": "2025-11-01", "scs": "x"}', code=1).err

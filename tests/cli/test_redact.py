@@ -93,7 +93,7 @@ def test_places_out_of_reach_are_listed(memctl: Memctl, repo: Path, tmp_path: Pa
     assert "Revoke the credential" in said
     assert "3 commits" in said
     assert bringing[:10] in said
-    assert "the remotes that it was pushed to: refs/remotes/origin/main" in said
+    assert "the remotes that the credential was pushed to: refs/remotes/origin/main" in said
     for word in ("forks", "reflogs", "stashes", "transcripts"):
         assert word in said
 
@@ -101,7 +101,7 @@ def test_places_out_of_reach_are_listed(memctl: Memctl, repo: Path, tmp_path: Pa
 def test_redact_without_a_credential_exits_with_1_and_a_hint(memctl: Memctl, repo: Path) -> None:
     identifier = memctl("learn", "Clocks drift", "--lesson", "x").id
     made = memctl("redact", identifier, code=1)
-    assert "no credential was found in what you named" in made.err
+    assert "no credential was found in the records or files that you named" in made.err
     assert "--text -" in made.err
     made = memctl("redact", "--text", "-", stdin=f"{PASSPHRASE}\n", code=1)
     assert "nothing to redact" in made.err
@@ -127,7 +127,7 @@ def test_staged_secret_is_reported_with_the_command_that_unstages_it(
     given = [path] if is_named else ["--text", "-"]
     for options in (["--dry-run"], []):
         made = memctl("redact", *given, *options, stdin=TOKEN, code=1)
-        assert "but Git's index has it" in made.err
+        assert "but Git's index still has the secret" in made.err
         assert f"`git restore --staged {path}`" in made.out
         assert "Revoke the credential" in made.out
     assert memctl("redact", *given, "--json", stdin=TOKEN, code=1).data["left"]["staged"] == [path]

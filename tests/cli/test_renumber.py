@@ -210,7 +210,7 @@ def test_a_reference_that_another_clone_made_later_follows_too(clones: tuple[Clo
     new = next(f.name[:21] for f in one.files() if "sell-maps" in f.name)
     assert "MEM107" in one.errors()
     hint = memctl("check", where=one.folder, code=1).out
-    assert f"the link means {new}, whose id was {FIRST}: `memctl renumber` corrects the link" in hint
+    assert f"the link means {new}, which had the id {FIRST} before: `memctl renumber` corrects the link" in hint
     memctl("check", "--fix", where=one.folder, code=None)
     assert "relates_to" not in one.text("sell-books")
     assert one("renumber").startswith(f"renumbered references to {new}")

@@ -268,7 +268,7 @@ def test_without_a_usable_judge_exact_facts_decide(
     written(memctl, repo, made)
     judge(repo, tmp_path).answers(*answers)
     result = probe(memctl, repo, "--json")
-    assert "warning: the language model failed, so answers are judged by exact facts: " in result.err
+    assert "warning: the language model failed, so only exact facts count as answers: " in result.err
     assert share(result, "all") == 1
     assert {one["by"] for one in result.data["probes"]} == {"exact"}
     assert score(result, "Instruction following") is None

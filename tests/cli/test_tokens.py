@@ -160,7 +160,7 @@ def test_an_observation_names_files_beside_it_and_no_others(memctl: Memctl, tmp_
     told = memctl("tokens", "--calibrate", write(folder, *lines), "--json").data
     assert told["models"][0]["observations"] == 1
     assert told["left_aside"] == [
-        {"line": 2, "reason": "the file ../secret.md is not in the folder of the observations"},
+        {"line": 2, "reason": "the file ../secret.md is not below the folder of the file that names it: move it there"},
     ]
 
 

@@ -20,7 +20,7 @@ def test_the_log_of_a_loop_is_summed_up(memctl: Memctl, tmp_path: Path) -> None:
     loop.run(30)
     loop.turn("read", {"file_path": "src/a.ts"}, first.output)
     out = memctl("window", "audit", str(log)).out
-    assert "results of tools: 32 kept whole, 0 summarized; 1 asked for again" in out
+    assert "results of tools: 32 kept whole, 0 summarized; the agent asked again for 1" in out
     assert "tool_result_summarization" in out
     assert "tokens freed of" in out
     data = memctl("window", "audit", str(log), "--json").data

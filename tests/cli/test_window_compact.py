@@ -138,7 +138,7 @@ def test_fidelity_is_judged_by_a_model_if_there_is_one(
     program.write_text("#!/bin/sh\nexit 3\n")
     found = memctl(*args, code=1)
     assert found.data["method"] == "facts"
-    assert "warning: the language model failed, so answers are judged by exact facts" in found.err
+    assert "warning: the language model failed, so only exact facts count as answers" in found.err
 
 
 def answered(number: int, tokens: int) -> list[dict[str, object]]:

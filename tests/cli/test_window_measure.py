@@ -47,7 +47,7 @@ def test_status_shows_zone_components_and_forecast(memctl: Memctl, session: Path
     for part in ("system_prompt + tool_definitions", "message_history", "tool_results", "output_reserved"):
         assert part in out
     assert "largest results" in out
-    assert "hint: for a window of 200,000 tokens, set pressure.thresholds to" in out
+    assert "hint: for a window of 200,000 tokens, set pressure.thresholds under `window` in config.yaml to" in out
 
 
 def test_a_small_window_full_beyond_the_point_of_compaction_is_red(memctl: Memctl, tmp_path: Path) -> None:

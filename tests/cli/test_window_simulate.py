@@ -22,7 +22,7 @@ def test_policies_are_listed_side_by_side(memctl: Memctl, file: Path) -> None:
     found = memctl("window", "simulate", str(file), "--policy", "fifo,lru,hybrid", "--budget", "60000")
     first, head, *rows = found.out.splitlines()
     assert "requests" in first
-    assert "budget of a request: 60,000, evicting from 75% down to 60%" in first
+    assert "budget of a request: 60,000 tokens; eviction starts above 75% of it and ends at 60%" in first
     assert head.split()[:2] == ["policy", "saved"]
     assert [row.split()[0] for row in rows if row] == ["fifo", "lru", "hybrid", "unmanaged", "fifo", "lru", "hybrid"]
 

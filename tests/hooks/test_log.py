@@ -167,9 +167,9 @@ def test_the_log_of_a_memory_that_can_not_be_opened_can_be_read(session: Session
     (session.repo / ".memory" / "config.yaml").write_text("project_id: [shop\n")
     session.send("SessionStart", source="compact")
     faults = memctl("hook", "log", "--faults")
-    assert "config.yaml:1: this is not valid YAML" in faults.out
+    assert "config.yaml:1: not valid YAML" in faults.out
     assert faults.err.startswith(
-        "warning: the hooks of agents can do nothing in this folder: .memory/config.yaml:1: this is not valid YAML"
+        "warning: the hooks of agents can do nothing in this folder: .memory/config.yaml:1: not valid YAML"
     )
     assert memctl("hook", "log", "--json").data["total"] == 1
     assert memctl("hook", "stats", "--json").data["compactions"] == 1

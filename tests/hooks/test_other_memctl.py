@@ -34,7 +34,7 @@ def test_another_program_in_other_settings_is_named_once(
         json.dumps({"hooks": {event: [group] for event, group in settings.hook_groups(host, called).items()}})
     )
     named = f"~/{host.folder}/{host.shared} has hooks of another memctl, {old}, "
-    removed_by = f"`memctl install {what} --user --uninstall` removes them"
+    removed_by = f"`memctl install {what} --user --uninstall` removes these hooks"
 
     err = memctl("install", what, "--yes").err
     assert named in err

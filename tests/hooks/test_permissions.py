@@ -61,7 +61,7 @@ def test_options_that_reach_beyond_the_memory_are_refused_in_an_agents_shell(
     for name in sorted(reaching):
         value = () if found[name].is_flag else (str(repo / "evil"),)
         err = memctl(*command.split(), *WORDS.get(command, ()), name, *value, code=1).err
-        assert f"an agent may not use {name} (this is a shell of Claude Code)" in err
+        assert f"an agent may not use {name} (memctl runs in a shell of Claude Code)" in err
     assert not (repo / "evil").exists()
 
 

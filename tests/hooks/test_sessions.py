@@ -443,6 +443,17 @@ def test_repeated_stops_read_the_transcript_only_once(session: Session) -> None:
     assert [event.text for event in part.session.events if event.kind == "prompt"] == ["And now PayPal"]
 
 
+def test_what_a_user_wants_in_a_later_part_of_a_session_is_a_decision(session: Session) -> None:
+    work(session)
+    session.send("Stop")
+    session.transcript.prompt("I want to keep the amounts in cents")
+    session.transcript.call("Edit", "updated", file_path=str(session.repo / "pay.py"), old_string="a", new_string="b")
+    session.transcript.says("Done.")
+    session.send("SessionEnd", reason="exit")
+    page = (session.repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
+    assert "amounts in cents" in page.partition("### Decisions Made")[2].partition("\n### ")[0]
+
+
 def test_session_read_in_parts_gives_the_same_result_as_whole(
     session: Session, memctl: Memctl, repo: Path, tmp_path: Path
 ) -> None:

@@ -91,7 +91,7 @@ def test_a_code_change_names_the_documents_of_every_level(shop: Path, memctl: Me
     }
     out = memctl("impact").out
     assert out.startswith("Code change\n  src/pay/rates.py  changed  §2.1, §3.1\n  docs/4-sources.md")
-    assert "  docs/3.1-payment-details.md    if the change is significant\n" in out
+    assert "  docs/3.1-payment-details.md    update if the change is significant\n" in out
 
 
 def test_a_page_that_refers_to_a_file_that_no_section_covers_is_reached(shop: Path, memctl: Memctl) -> None:

@@ -265,7 +265,7 @@ def test_a_deleted_file_is_explained_from_history(shop: Path, memctl: Memctl) ->
     assert [c["subject"] for c in found["commits"]] == ["feat!: give up", "feat: pay"]
     assert found["origin"]["commit"] == found["commits"][1]["commit"]
     assert list(records(found)) == [decision]
-    assert f"no longer exists: {gone[:10]} removed it" in memctl("why", "src/pay/api.py").err
+    assert f"no longer exists: the commit {gone[:10]} removed the file" in memctl("why", "src/pay/api.py").err
 
 
 def test_file_deleted_only_from_the_worktree_counts_as_gone(shop: Path, memctl: Memctl) -> None:

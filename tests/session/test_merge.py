@@ -76,7 +76,7 @@ def test_text_by_hand_is_merged_by_lines_and_marked_where_both_changed_it() -> N
     assert found.text.endswith("\n## Mine\n\nA\n\nb\n\nC\n")
     other = text(more="## Mine\n\nx\n\nb\n\nc\n")
     marked = merge.merge_versions(base, ours, other, COUNTER)
-    assert marked.conflicts == ("text under other headings",)
+    assert marked.conflicts == ("text under headings that memctl does not write",)
     assert "<<<<<<< ours\nA\n=======\nx\n>>>>>>> theirs\n" in marked.text
     decided = merge.merge_versions(base, ours, other, COUNTER, prefer="theirs")
     assert decided.text.endswith("\n## Mine\n\nx\n\nb\n\nc\n")

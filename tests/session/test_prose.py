@@ -98,7 +98,7 @@ def test_a_long_session_is_sent_from_its_beginning_and_its_end(repo: Path, memct
         ("", "gave no answer"),
         ("I can't do that.", "contains no JSON object"),
         ('{"intent": 3}', "is not the requested JSON"),
-        ('{"intent": "See ../x/invented.py."}', "has only sentences with names that the session lacks"),
+        ('{"intent": "See ../x/invented.py."}', "has a name that is not in the session"),
         ("{" * 10_000 + "}", "contains no JSON object"),
     ],
 )

@@ -46,3 +46,25 @@ def test_git_is_asked_about_renames_only_if_a_path_of_an_open_record_is_missing(
     git(repo, "mv", "jobs.py", "tasks.py")  # its present path is missing, too
     assert found("app.py") == []
     assert asked == [["queue.py"], ["queue.py"]]
+
+
+def test_renames_that_are_known_are_kept_if_git_takes_too_long(repo: Path, memctl: Memctl) -> None:
+    for name in ("queue.py", "gone.py"):
+        (repo / name).write_text(name * 9)
+        memctl("decide", f"Keep {name}", "--rationale", "It works.", "--code", name)
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "all")
+    memctl("list")
+    answers: list[dict[str, str] | None] = [{"queue.py": "jobs.py"}, None]
+
+    def found() -> list[str]:
+        repository = open_repository(repo)
+        private = repository.private_of(".memory")
+        rows = file_records.records_of_files(repository, private, ["jobs.py"], NOW, lambda _: answers.pop(0))
+        return [row.reference for row in rows.get("jobs.py", [])]
+
+    git(repo, "mv", "queue.py", "jobs.py")
+    assert found() == ["queue.py"]
+    git(repo, "rm", "-q", "gone.py")
+    assert found() == ["queue.py"]
+    assert answers == []

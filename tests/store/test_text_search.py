@@ -200,6 +200,7 @@ def test_the_best_matches_are_the_same_when_texts_with_frequent_words_alone_are_
         "Lanterns oil",
         "gateway oil",  # only frequent words, so only the pair tells
         "zzzzzzzz kettle lantern",  # a word that no text has
+        'oil gateway anvil brook cedar lantern "gateway kettle"',  # so many words that the phrase is not demanded
         "x",
     ):
         every, best = texts.match(query), texts.match(query, 4)

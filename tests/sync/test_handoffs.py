@@ -142,7 +142,7 @@ def test_section_transferred_meanwhile_is_left_and_reported(
     memctl("own", "transfer", "2.1", "--to", "carol", "--reason", "hers", where=one)
     memctl("sync", where=two)
     out = memctl("sync", where=one).out
-    assert f"{given} is accepted, but meanwhile the section has another owner: §2.1 is owned by carol" in out
+    assert f"{given} is accepted, but meanwhile its section has another owner: §2.1 is owned by carol" in out
     assert f"{given} is accepted: bob is no longer at work on §2.1, which is carol's" in out
     synced(memctl, two, one)
     assert owners(memctl, two) == {"§2.1": "carol", "§2.2": "bob"}

@@ -172,7 +172,7 @@ def test_sync_killed_after_its_push_is_finished_without_the_remote(
     told = memctl("learn", "Later", where=two).err.splitlines()
     assert told[0] == "the sync with origin/main was interrupted earlier; memctl has finished it now:"
     assert told[1].startswith("  fetched ")
-    assert f"  {identifier} is now {the(memctl, two, 'By two')}: origin/main has another {identifier}" in told
+    assert f"  {identifier} is now {the(memctl, two, 'By two')}: on origin/main, {identifier} is another record" in told
     assert the(memctl, two, "By one") == identifier
     assert the(memctl, two, "By two") != identifier
     assert errors(memctl, two) == []

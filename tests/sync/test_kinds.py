@@ -131,7 +131,7 @@ def test_a_published_ownership_stays_and_its_owner_gets_a_hint(memctl: Memctl, o
     memctl("section", "add", "Search", where=one)
     memctl("sync", where=one)
     out = memctl("sync", where=two).out
-    assert "section §2.2 is yours" in out
+    assert "you own §2.2, but this number is another section's now" in out
     assert "`memctl own release 2.2` and `memctl own acquire 2.3`" in out
     assert owners(memctl, two) == {"§2.2": "claude"}
 

@@ -15,3 +15,12 @@ def test_rationale_resolution_and_texts_are_reasons_before_lists_and_what_is_nex
         ("Rationale", "Faster"),
     ]
     assert fit.reasons_first(sections) == ["Faster", "Fixed", "Why not", "c\n\nd", "a\n\nb", "Intro"]
+
+
+def test_a_rationale_that_is_a_list_comes_before_the_rejected_alternatives() -> None:
+    sections = [
+        ("Rationale", "- One system\n- Known to all"),
+        ("Alternatives considered", "- Redis: a second system"),
+        ("Context", "We needed a queue"),
+    ]
+    assert fit.reasons_first(sections) == ["One system\n\nKnown to all", "We needed a queue", "Redis: a second system"]

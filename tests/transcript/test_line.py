@@ -50,6 +50,7 @@ PROMPT_COMMAND = "<command-message>review</command-message>\n<command-name>/revi
         ("<command-name>a</command-name><command-args>b\n</command-args>c", "c"),
         (f"{PROMPT_COMMAND}<command-args>- <b> is\n slow </command-args>", "/review - <b> is\n slow"),
         (f"{PROMPT_COMMAND}<command-args> </command-args>", "\n"),
+        (f"{PROMPT_COMMAND}<command-args></command-args> a <command-args>b</command-args>", "\n a "),
         ("<command-name>/model</command-name><command-message>m</command-message><command-args>o</command-args>", ""),
         ("<system-reminder>a <system-reminder>b</system-reminder>", "<system-reminder>a "),
         ("<command-name>a<command-args>b</command-name>c</command-args>", "c</command-args>"),

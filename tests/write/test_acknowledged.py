@@ -274,8 +274,11 @@ def test_bisection_goes_on_with_a_new_record_that_waits(repo: Path, memctl: Memc
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_edit_that_stops_a_rebase_is_answered_with_the_way_on(repo: Path, memctl: Memctl) -> None:
+@pytest.mark.parametrize("is_first", [True, False], ids=["alone", "after-a-new-record"])
+def test_edit_that_stops_a_rebase_is_answered_with_the_way_on(repo: Path, memctl: Memctl, is_first: bool) -> None:
     git(repo, "rebase", "main", check=False)
+    if not is_first:
+        memctl("learn", "New", "--lesson", "Recorded while the rebase is stopped.")
     err = memctl("edit", EDITED, "--set", "importance=9").err
     assert "if Git refuses to continue because of this change, run `git stash push .memory` before" in err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -226,6 +227,23 @@ def test_pending_record_removed_by_git_clean_can_be_written_again(repo: Path, me
     assert [one["undone"] for one in memctl("status", "--json").data["pending"]] == [True]
     memctl("commit", "--again")
     assert [record["title"] for record in memctl("list", "--json").data["records"]] == ["Lost"]
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_pending_record_with_a_merge_conflict_is_committed_once_it_is_resolved(repo: Path, memctl: Memctl) -> None:
+    name = memctl("learn", "One", "--lesson", "Take it").id
+    memctl("edit", name, "--importance", "4", "--no-commit")
+    git(repo, "stash", "-q")
+    memctl("edit", name, "--importance", "7")
+    git(repo, "stash", "pop", check=False)
+    file = next((repo / ".memory/learnings").rglob("*.md"))
+    conflicting, before = file.read_text(), commits(repo)
+    result = memctl("commit", code=1)
+    assert "this line begins an unresolved merge conflict" in result.err
+    assert (commits(repo), file.read_text()) == (before, conflicting)
+    file.write_text(re.sub(r"<<<<<<<.*\n(?:.*\n)*?=======\n(.*\n)>>>>>>>.*\n", r"\1", conflicting))
+    memctl("commit")
+    assert memctl("list", "--json").data["records"][0]["importance"] == 4
     assert git(repo, "status", "--porcelain") == ""
 
 

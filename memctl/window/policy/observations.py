@@ -240,7 +240,7 @@ class Review(msgspec.Struct, frozen=True):
     since: str
     until: str
     threshold: int
-    median: float | None  # of the share of the threshold in use
+    median: float | None  # of the share of the threshold that the shared slice fills
     largest_delta: int  # between one observation and the next
     requests: int
     denial_rate: float | None
@@ -284,7 +284,7 @@ def review(observations: Sequence[Observation], threshold: int) -> Review:
 def _decide(middle: float | None, rate: float | None, no_ops: int) -> tuple[str, str]:
     if middle is None:
         return "keep", "there are no observations"
-    used = f"the median share of the threshold in use is {middle:.0%}"
+    used = f"the shared slice fills {middle:.0%} of the threshold (median)"
     if middle > RAISE_MEDIAN:
         if rate is not None and rate > RAISE_DENIED:
             return "raise", f"{used} (above 75 %) and {rate:.0%} of the batches were refused (above 30 %)"

@@ -114,9 +114,10 @@ def of_known(events: list[Event]) -> Happened:
     prompt.
     """
     earlier = [sections(event.text) for event in events if event.kind == DIGEST]
+    begins_with_digest = next((event.kind for event in events if event.kind in (PROMPT, DIGEST)), "") == DIGEST
     return Happened(
         prompts=tuple(event.text for event in events if event.kind == PROMPT),
-        found=tuple(extraction.of_events(events)),
+        found=tuple(extraction.of_events(events, is_later_part=begins_with_digest)),
         files=_files(events, earlier),
         failures=(*_left_open(events, earlier), *failures.of_events(events)),
         tasks=tuple(progress.tasks_of(events)),

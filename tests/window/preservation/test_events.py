@@ -8,6 +8,7 @@ import pytest
 
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
+from memctl.transcript.events import ANSWER, DIGEST, PROMPT, Event
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.messages.conversation import Conversation
@@ -59,6 +60,14 @@ def test_digest_pasted_by_a_user_counts_as_a_user_message(said: str, is_last: bo
         assert len(events.digests(conversation.blocks)) == 1
         said_on = events.of_blocks(conversation.blocks)
         assert any("Redis 7" in text for text in (*said_on.prompts, *said_on.said))
+
+
+def test_what_a_user_wants_after_a_digest_is_a_decision() -> None:
+    want = Event(PROMPT, "I want to keep the amounts in cents")
+    done = [Event(ANSWER, "Done.")]
+    assert events.of_known([want, *done]).decisions == []
+    found = events.of_known([Event(DIGEST, f"{events.HEAD}\n\n## {events.STATE}\n- half done"), want, *done])
+    assert [decision.text for decision in found.decisions] == [want.text]
 
 
 def test_digest_worded_by_any_model_is_recognized() -> None:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memctl.check.findings import CheckContext, Finding, closest
 from memctl.pages import freshness, repository_paths
-from memctl.pages.renamed_files import folder_after
+from memctl.pages.renamed_files import fixed_path, folder_after, present_glob
 from memctl.record import mentions, pages
 from memctl.record.mentions import IGNORE, Mention
+from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.store.memory_root import CONFIG
 from memctl.text.phrases import quantity
@@ -143,15 +144,23 @@ def suspects(subject: CheckContext) -> Iterator[Finding]:
 
 def globs(subject: CheckContext) -> Iterator[Finding]:
     """Report each glob of a section that matches no file."""
+    empty: list[tuple[Page, str]] = []
+    names = subject.snapshot.files.names() if subject.snapshot.outline.sections else frozenset()
     for page in subject.snapshot.outline.sections:
         if len(page.paths) > _MOST_GLOBS:
             line = subject.line_of(page.path, "paths", page.paths[_MOST_GLOBS])
             message = f"paths: only the first {_MOST_GLOBS} of {len(page.paths):,} globs are checked"
             yield Finding("MEM209", page.path, line, message)
-        for glob in page.paths[:_MOST_GLOBS]:
-            if not glob.startswith("!") and not repository_paths.matching(subject.snapshot.files.names(), [glob]):
-                line = subject.line_of(page.path, "paths", glob)
-                yield Finding("MEM209", page.path, line, f"paths: {glob} matches no file")
+        wanted = (glob for glob in page.paths[:_MOST_GLOBS] if not glob.startswith("!"))
+        empty += [(page, glob) for glob in wanted if not repository_paths.matching(names, [glob])]
+    paths = {fixed_path(glob) for _, glob in empty} - {""}
+    renamed = _renamed(subject, (path for path in paths if not freshness.code_paths(names, path)))
+    for page, glob in empty:
+        new = present_glob(glob, renamed, names)
+        hint = f"the glob is {new} now: `memctl check --fix` writes it" if new else ""
+        line = subject.line_of(page.path, "paths", glob)
+        message = f"paths: {glob} matches no file"
+        yield Finding("MEM209", page.path, line, message, hint, is_demoted=bool(new) and subject.is_staged)
 
 
 def for_other_code(subject: CheckContext, findings: Sequence[Finding]) -> list[Finding]:

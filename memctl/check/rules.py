@@ -147,7 +147,8 @@ RULES = _rules(
     ),
     (
         "MEM209", "empty-glob", WARNING, "A glob of a section matches no file.",
-        "The code was moved, or the glob is misspelled. `memctl section edit §2.N --path GLOB` sets the globs.",
+        "The code was moved, or the glob is misspelled. `memctl check --fix` writes the new path of a renamed folder;"
+        " otherwise `memctl section edit §2.N --path GLOB` sets the globs.",
     ),
     (
         "MEM210", "absent-code", ERROR, "None of the code that the memory refers to is in this repository.",

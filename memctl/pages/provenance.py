@@ -358,19 +358,25 @@ def _records(
     others = {cause.touch.path for cause in causes} - {query.path}
     former = others.difference(snapshot.files.existing(others))
     names = (query.path, *former)
-    folders = [str(folder) for folder in PurePosixPath(query.path).parents][:-1]
-    referring = snapshot.catalogue.with_code_refs(
-        [*map(code_path, names), *folders, *(f"{folder}/" for folder in folders)]
-    )
+    folders = _folders_above([query.path])
+    left = _folders_above(former) - folders
+    above = folders | left
+    referring = snapshot.catalogue.with_code_refs([*map(code_path, names), *above, *(f"{folder}/" for folder in above)])
+    references = [(record, ref) for record in referring for ref in record.code_refs]
+    moved = {ref for _, ref in references if ref.rstrip("/") in left}
+    if moved:
+        from memctl.pages.renamed_files import former_folders  # mostly no folder was renamed
+
+        moved = former_folders(memory, snapshot, moved, query.path, at)
     about = [
         (record, ref)
-        for record in referring
-        for ref in record.code_refs
-        if ref.startswith(names) or query.path.startswith(ref)
+        for record, ref in references
+        if ref.startswith(names) or query.path.startswith(ref) or ref in moved
     ]
     followed = _line_references(memory, snapshot, query, about, former, text, at)
     for record, ref in about:
-        if (reason := _reason_of_reference(ref, query, former, followed.get((record.path, ref)))) is not None:
+        lines = followed.get((record.path, ref))
+        if (reason := _reason_of_reference(ref, query, former, moved, lines)) is not None:
             reasons.setdefault(record.id, []).append(reason)
     in_text = [(number, match) for number, line in enumerate(text.split("\n"), 1) for match in _NAMED.finditer(line)]
     wanted = {match[0] for _, match in in_text}.union(*(cause.records for cause in causes))
@@ -388,6 +394,10 @@ def _records(
     related = [RelatedRecord(name, by_id.get(name), tuple(sorted(why, key=_rank))) for name, why in reasons.items()]
     related.sort(key=lambda item: item.record.timestamp if item.record else "", reverse=True)
     return tuple(sorted(related, key=_weight))
+
+
+def _folders_above(paths: Iterable[str]) -> set[str]:
+    return {str(folder) for path in paths for folder in [*PurePosixPath(path).parents][:-1]}
 
 
 def _line_references(
@@ -429,9 +439,12 @@ def _weight(related: RelatedRecord) -> tuple[tuple[bool, int, int], bool, int]:
 
 
 def _reason_of_reference(
-    ref: str, query: FileQuery, former: Collection[str], lines: LineReference | None
+    ref: str, query: FileQuery, former: Collection[str], moved: Collection[str], lines: LineReference | None
 ) -> Reason | None:
-    """Return the reason that a record's code reference gives, if it names the file, its earlier name or its folder."""
+    """Return the reason that a record's code reference gives, if it names the file or a folder above it.
+
+    `former` are earlier names of the file, and `moved` those of folders above it.
+    """
     if ref == query.path:
         return Reason(IN_CODE_REFS, ref)
     if lines is not None:
@@ -443,7 +456,8 @@ def _reason_of_reference(
         return Reason(IN_CODE_REFS, ref)
     if path in former:
         return Reason(IN_CODE_REFS, ref, distance=1)
-    return Reason(IN_CODE_REFS, ref, distance=2) if query.path.startswith(path.rstrip("/") + "/") else None
+    is_above = ref in moved or query.path.startswith(path.rstrip("/") + "/")
+    return Reason(IN_CODE_REFS, ref, distance=2) if is_above else None
 
 
 def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...]]:

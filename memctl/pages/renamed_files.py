@@ -1,16 +1,20 @@
-"""Find the present paths of files and folders that were renamed after somebody referred to them."""
+"""Find the present paths of files and folders that were renamed after somebody referred to them, and of globs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
 from memctl.git import differences
 from memctl.git.repository import Repository
 from memctl.git.status import marks
+from memctl.pages import repository_paths
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
+from memctl.text.lazy_regex import lazy_regex
+
+_WILDCARD = lazy_regex(r"[*?\[\\]")
 
 
 def present_paths(
@@ -64,3 +68,42 @@ def folder_after(renamed: Mapping[str, str], folder: str) -> str:
     places = {new.removesuffix(name) if new.endswith(f"/{name}") else "" for name, new in inside}
     place = places.pop() if len(places) == 1 else ""
     return place if folder.endswith("/") else place.rstrip("/")
+
+
+def former_folders(memory: Memory, snapshot: Snapshot, folders: Collection[str], path: str, at: str) -> set[str]:
+    """Return those of some folders that no longer exist, and that were renamed to a folder above the file `path`.
+
+    `at` is the revision whose paths are the present ones, "" for HEAD and the index.
+    """
+    names = snapshot.files.containing({folder.rstrip("/") for folder in folders})
+    missing = [folder for folder in folders if not repository_paths.is_folder(names, folder.rstrip("/"))]
+    renamed = present_paths(memory, snapshot, missing, at=at or None) if missing else {}
+    return {old for old in missing if old in renamed and path.startswith(renamed[old].rstrip("/") + "/")}
+
+
+def fixed_path(glob: str) -> str:
+    """Return the folder with which a glob begins before its first wildcard; without a wildcard, the path that it is.
+
+    For example "lib/tls" for "lib/tls/**", "lib/tls/x*.c" and "!lib/tls/", and "" for "*.c".
+    """
+    path = glob.removeprefix("!")
+    wildcard = _WILDCARD.search(path)
+    return path[: wildcard.start()].rpartition("/")[0] if wildcard else path.rstrip("/")
+
+
+def present_glob(glob: str, renamed: Mapping[str, str], names: Iterable[str]) -> str:
+    """Return a glob with the present path of the renamed file or folder with which it begins (`fixed_path`).
+
+    `renamed` has the present paths by the old ones, and `names` are the repository's files. The result is "" if the
+    path was not renamed, if a file still matches the glob, or if none would match the new one.
+    """
+    old = fixed_path(glob)
+    if not (new := renamed.get(old)):
+        return ""
+    before = glob.removeprefix("!")
+    now = before.replace(old, new, 1)
+    if "/" not in now.rstrip("/"):  # it would match a file or folder of this name in any folder
+        now = f"{now.rstrip('/')}/**"
+    if repository_paths.matching(names, [before]) or not repository_paths.matching(names, [now]):
+        return ""
+    return f"!{now}" if glob.startswith("!") else now

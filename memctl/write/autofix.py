@@ -12,15 +12,16 @@ from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.write.edit import rewrite
 
-RENAMED = ("MEM201", "MEM203")  # findings about missing code, which may have been renamed
+_IN_PAGES = ("MEM201", "MEM209")
+RENAMED = (*_IN_PAGES, "MEM203")  # findings about missing code, which may have been renamed
 
 
 def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]], memory: Memory | None = None) -> Change:
     """Return the Change that fixes those of `findings` that have one right answer; it is empty if there are none.
 
     If only one of two linked records has the link, it is added to the other. Superseded records get that status. With
-    `memory`, the new paths of renamed files are written into references. A finding is a pair: the code of a rule, such
-    as "MEM107", and the path of a record or page.
+    `memory`, the new paths of renamed files are written into references and globs. A finding is a pair: the code of a
+    rule, such as "MEM107", and the path of a record or page.
     """
     findings = list(dict.fromkeys(findings))
     records = {record.path: record for record in snapshot.records}
@@ -40,7 +41,8 @@ def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]], memory: Memory 
         for code, path in findings:
             if code == "MEM203" and path in records and (references := moved.of_record(records[path])):
                 values.setdefault(path, {})["code_refs"] = references
-        broken = [page for page in snapshot.outline.pages if ("MEM201", page.path) in findings]
+        paths = {path for code, path in findings if code in _IN_PAGES}
+        broken = [page for page in snapshot.outline.pages if page.path in paths]
         page_writes = {page.id: write for page in broken if (write := moved.in_page(page)) is not None}
     writes = (*(rewrite(snapshot, records[path], values[path]) for path in sorted(values)), *page_writes.values())
     ids = (*sorted(records[path].id for path in values), *page_writes)

@@ -1,4 +1,4 @@
-"""Write the new paths of renamed files and folders into the code references of records and pages."""
+"""Write the new paths of renamed files and folders into code references of records and pages, and globs of pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from memctl.pages import freshness
 from memctl.pages.line_references import CurrentFile, follow
 from memctl.pages.provenance import line_count, start_revision
-from memctl.pages.renamed_files import present_paths
+from memctl.pages.renamed_files import fixed_path, present_glob, present_paths
 from memctl.record import frontmatter_edit, pages
 from memctl.record.change import Write
 from memctl.record.pages import Page
@@ -34,16 +34,19 @@ class MovedReferences:
         return list(dict.fromkeys(references)) if references != record.code_refs else []
 
     def in_page(self, page: Page) -> Write | None:
-        """Return the Write that corrects a page's references, None if none has moved.
+        """Return the Write that corrects a page's references and globs, None if none has moved.
 
         The page does not count as reviewed by that.
         """
         broken = [ref for ref in freshness.references(self._snapshot, page) if ref.state == freshness.MISSING]
-        renamed = self._renamed(pages.code_path(ref.reference.removeprefix("§4.")) for ref in broken)
+        missing = {pages.code_path(ref.reference.removeprefix("§4.")) for ref in broken}
+        renamed = self._renamed(missing.union(map(fixed_path, page.paths)) - {""})
+        names = self._snapshot.files.names()
         old = self._snapshot.read(page.path)
         reviewed = {renamed.get(path, path): stamp for path, stamp in page.stamps.items()}
         paths = {reference: pages.code_path(reference) for reference in page.code_refs}
         values = {
+            "paths": [present_glob(glob, renamed, names) or glob for glob in page.paths],
             "code_refs": [renamed.get(path, path) + reference[len(path) :] for reference, path in paths.items()],
             "reviewed": [f"{path} {stamp}" for path, stamp in sorted(reviewed.items())],
         }

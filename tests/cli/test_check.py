@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from memctl.check.rules import RULES
+from memctl.record import pages
 from tests.check import (
     AUTH,
     CLOSED,
@@ -846,6 +847,49 @@ def test_fix_writes_the_new_path_of_a_folder(is_committed: bool, hand: Hand, mem
     memctl("check", "--fix", code=None)
     state = memctl("show", identifier(STATE), "--json").data["records"][0]
     assert state["code_refs"] == ["bills" if is_committed else "src/billing"]
+
+
+def globs_of(hand: Hand, page: str) -> list[str]:
+    return list(pages.parse(hand.read(page), page).paths)
+
+
+GLOBS = ("src/auth/**", "!src/auth/jwt.py", "src/auth/*.py", "src/auth", "src/auth/jwt.py")
+
+
+@pytest.mark.parametrize("is_committed", [False, True], ids=["staged", "committed"])
+def test_fix_writes_the_new_path_of_a_folder_into_globs(is_committed: bool, hand: Hand, memctl: Memctl) -> None:
+    memctl("section", "edit", "§2.1", *(f"--path={glob}" for glob in GLOBS))
+    memctl("learn", "Keys expire", "--lesson", "After a day.", "--code", "src/auth/")
+    before = memctl("list", "--section", "§2.1", "--json").data["records"]
+    hand.git("mv", "src/auth", "lib")
+    if is_committed:
+        hand.git("commit", "-qm", "refactor: lib")
+    assert "hint: the glob is lib/** now: `memctl check --fix` writes it" in memctl("check", code=None).out
+    memctl("check", "--fix", code=None)
+    assert globs_of(hand, AUTH) == ["lib/**", "!lib/jwt.py", "lib/*.py", "lib/**", "lib/jwt.py"]
+    after = memctl("list", "--section", "§2.1", "--json").data["records"]
+    assert "Keys expire" in [record["title"] for record in after]
+    assert [record["id"] for record in after] == [record["id"] for record in before]
+    assert "MEM209" not in codes(memctl)
+
+
+@pytest.mark.parametrize("stays", [False, True], ids=["to two folders", "in part"])
+def test_fix_leaves_the_glob_of_a_folder_that_was_split_alone(stays: bool, hand: Hand, memctl: Memctl) -> None:
+    for number, name in enumerate(("one.js", "two.js", "three.py")):
+        hand.write(f"../web/{name}", f"x = {number}\n" * 9)
+    hand.git("add", "-A")
+    hand.git("commit", "-qm", "feat: web")
+    memctl("section", "edit", "§2.1", "--path", "src/auth/**", "--path", "web/*.js")
+    for folder, name in zip(("a", "a" if stays else "b"), ("one.js", "two.js"), strict=True):
+        (hand.repo / folder).mkdir(exist_ok=True)
+        hand.git("mv", f"web/{name}", f"{folder}/{name}")
+    if not stays:
+        hand.git("rm", "-q", "web/three.py")
+    hand.git("commit", "-qm", "refactor: split")
+    out = memctl("check", "--fix", code=None).out
+    assert "MEM209 paths: web/*.js matches no file" in out
+    assert "the glob is" not in out
+    assert globs_of(hand, AUTH) == ["src/auth/**", "web/*.js"]
 
 
 def test_fix_leaves_references_to_deleted_files_alone(hand: Hand, memctl: Memctl) -> None:

@@ -209,6 +209,36 @@ def test_commits_under_an_earlier_name_count_and_so_do_references_to_it(shop: Pa
     assert "hint: the file was renamed: `memctl why 'src/pay/größe & co.py'`" in memctl("why", "src/pay/api.py").err
 
 
+@pytest.mark.parametrize("is_committed", [False, True], ids=["staged", "committed"])
+def test_references_to_the_earlier_name_of_a_folder_count(shop: Path, memctl: Memctl, is_committed: bool) -> None:
+    made = [memctl("decide", f"On {ref}", "--code", ref).id for ref in ("src/pay/", "src/pay")]
+    git(shop, "mv", "src/pay", "src/payment")
+    if is_committed:
+        make_commit(shop, "refactor: name", "src")
+    found = memctl("why", "src/payment/api.py", "--json").data
+    assert records(found) == {
+        made[0]: [("code_refs", "src/pay/", False)],
+        made[1]: [("code_refs", "src/pay", False)],
+    }
+
+
+@pytest.mark.parametrize("stays", [False, True], ids=["split", "still there"])
+def test_references_to_the_folder_from_which_a_file_was_moved_do_not_count(
+    shop: Path, memctl: Memctl, stays: bool
+) -> None:
+    write(shop, "src/pay/other.py", "".join(f"other_{number} = {number}\n" for number in range(20)))
+    make_commit(shop, "feat: more", "src")
+    memctl("decide", "On the folder", "--code", "src/pay/")
+    (shop / "lib").mkdir()
+    (shop / "web").mkdir()
+    git(shop, "mv", "src/pay/api.py", "lib/api.py")
+    if not stays:
+        for path in git(shop, "ls-files", "src/pay").split():
+            git(shop, "mv", path, "web/" + path.rpartition("/")[2])
+    make_commit(shop, "refactor: move", ".")
+    assert records(memctl("why", "lib/api.py", "--json").data) == {}
+
+
 @pytest.mark.parametrize("name", ["a file.py", "naïve/データ.py", 'quoted "x".py', "glob[1]*.py", "-dash.py", "a:12"])
 def test_special_characters_in_a_path_work_with_and_without_a_line(shop: Path, memctl: Memctl, name: str) -> None:
     path = f"src/pay/{name}"

@@ -278,8 +278,8 @@ _WORDS_OF_TOOLS = (
     (r"`memctl edit (\S+) --(\w+) (\w+)`", r'update \1 with `values`: {"\2": "\3"}'),
     (r"`memctl resolve (\S+)` closes it", r"a `resolution` in an update of \1 closes it"),
     (
-        r"`memctl (?:supersede (\S+) \S+|resolve \S+ --resolution 'duplicate of (\S+)')` if it (.*)",
-        r"if it \3, update the new one with the `resolution` 'duplicate of \1\2'",
+        r"`memctl (?:supersede (\S+) \S+|resolve \S+ --resolution 'duplicate of (\S+)')` if (both .*)",
+        r"if \3, update the new one with the `resolution` 'duplicate of \1\2'",
     ),
     (r"`memctl edit` can't change", "`update` can't change"),
     (r"`memctl supersede OLD NEW` sets both links", "record the newer record with `supersedes`"),

@@ -25,7 +25,7 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
     ("memctl context-summary returned.md", "Shorten what a sub-agent returned to 500 tokens."),
     (
         "agent | memctl context-summary - --decision PROCEED",
-        "Shorten standard input, and add the decision that the text lacks.",
+        "Shorten standard input, and state PROCEED as its decision if the text states none.",
     ),
     (
         "memctl context-summary returned.json --json",

@@ -40,7 +40,7 @@ class Family(msgspec.Struct, frozen=True):
 FAMILIES = {
     family.name: family
     for family in (
-        Family("gpt", "OpenAI models with o200k: exact", dict.fromkeys(KINDS, 1.0), 0.0),
+        Family("gpt", "OpenAI models with the tokenizer o200k, counted exactly", dict.fromkeys(KINDS, 1.0), 0.0),
         Family(
             "claude",
             "Claude models from 4.7 on",

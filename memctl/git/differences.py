@@ -37,21 +37,18 @@ def changed_between(repository: Repository, first: str, second: str, *, from_bas
     return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", *base, first, second])
 
 
-def changed_by(repository: Repository, commit: str) -> list[FileChange]:
-    """Return the files that a commit changed, compared with its first parent; a renamed file is one change."""
-    return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", f"{commit}^", commit])
-
-
 def renamed_since(repository: Repository, commits: Iterable[str], head: str) -> dict[str, str]:
     """Return the new path of each file that was renamed between one of `commits` and the commit `head`, by old path.
 
     For example {"src/old.py": "src/new.py"}. Renames that are only staged do not count.
     """
+    return _renames(repository, "".join(f"{head} {commit}\n" for commit in commits if commit != head))
+
+
+def _renames(repository: Repository, listed: str) -> dict[str, str]:
+    """Return the new path of each renamed file, by old path; `listed` has a line for each commit or pair of commits."""
     args = ["diff-tree", "--stdin", "-r", "-z", "-M", "--name-status", "--diff-filter=R", "--no-commit-id"]
-    pairs = "".join(f"{head} {commit}\n" for commit in commits if commit != head)
-    if not pairs:
-        return {}
-    words = iter(git.read(args, repository.top, pairs.encode()).split(b"\0"))
+    words = iter(git.read(args, repository.top, listed.encode()).split(b"\0") if listed else ())
     return {git.decode_path(next(words)): git.decode_path(next(words)) for word in words if word}
 
 
@@ -70,9 +67,7 @@ def renamed_stepwise(repository: Repository, paths: Iterable[str], head: str) ->
         stdin = "".join(f"{commit}\n" for commit in sorted(set(gone.values())))
         if not stdin:
             break
-        args = ["diff-tree", "--stdin", "-r", "-z", "-M", "--name-status", "--diff-filter=R", "--no-commit-id"]
-        words = iter(git.read(args, repository.top, stdin.encode()).split(b"\0"))
-        pairs = {git.decode_path(next(words)): git.decode_path(next(words)) for word in words if word}
+        pairs = _renames(repository, stdin)
         present = {path: path for path in gone} | present  # the files of folders
         present = {old: pairs.get(path, "") if path in gone else path for old, path in present.items()}
         moving = {pairs[path] for path in gone if path in pairs}
@@ -144,7 +139,7 @@ def changed_below(
     args = ["-c", "diff.autoRefreshIndex=false", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"]
     args += [*(["--cached"] if staged else []), before, *([after] if after else []), "--", folder]
     out = git.read(args, repository.top, extra=repository.index_in_use() if staged else None)
-    return [git.decode_path(path) for path in out.split(b"\0") if path]
+    return git.paths(out)
 
 
 def diff(repository: Repository, revisions: Sequence[str], paths: Sequence[str], without: Iterable[str] = ()) -> str:

@@ -157,11 +157,7 @@ def _tips(repository: Repository) -> list[str]:
     """Return HEAD's commit, and during a merge also that of the other side."""
     if not repository.has_head():
         return []
-    try:
-        merging = (repository.git_dir / "MERGE_HEAD").read_text().split()
-    except OSError:
-        merging = []
-    return ["HEAD", *merging]
+    return ["HEAD", *repository.merging()]
 
 
 def _additions(repository: Repository, tips: Iterable[str], paths: Collection[str]) -> dict[str, list[_Addition]]:
@@ -191,7 +187,7 @@ def _reachable(repository: Repository, writers: Collection[str], things: Collect
     """
     if not writers or not things:
         return dict.fromkeys(writers, frozenset())
-    bases = _common_ancestors(repository, sorted(things))
+    bases = repository.merge_bases("--octopus", *sorted(things))
     revisions = [*writers, *things, *(f"^{base}^@" for base in bases)]
     args = ["rev-list", "--parents", "--topo-order", "--reverse", "--stdin"]
     out = git.read(args, repository.top, "".join(f"{name}\n" for name in revisions).encode())
@@ -202,12 +198,3 @@ def _reachable(repository: Repository, writers: Collection[str], things: Collect
         own = {commit} if commit in things else ()
         reached[commit] = nothing.union(own, *(reached.get(parent, nothing) for parent in parents))
     return {writer: reached.get(writer, nothing) for writer in writers}
-
-
-def _common_ancestors(repository: Repository, commits: list[str]) -> list[str]:
-    try:
-        return git.read(["merge-base", "--octopus", *commits], repository.top).decode().split()
-    except git.GitFailed as error:
-        if error.code == 1:  # their histories have nothing in common
-            return []
-        raise

@@ -236,6 +236,13 @@ def read(
     return finish(_spawn(args, cwd, stdin=stdin is not None, extra=extra), args, stdin)
 
 
+def try_read(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> bytes | None:
+    """Return the output of a git command that changes nothing, as `read` does; None if the command fails."""
+    with suppress(GitFailed):
+        return read(args, cwd, extra=extra)
+    return None
+
+
 def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator[bytes]:
     """Yield the output of a git command that changes nothing, piece by piece as it arrives.
 
@@ -324,6 +331,11 @@ def run_pager(command: str, text: str) -> None:
 def decode_path(raw: bytes) -> str:
     r"""Return, as text, a path that Git printed as bytes; a byte that is not UTF-8 becomes an escape such as `\xe9`."""
     return raw.decode("utf-8", "backslashreplace")
+
+
+def paths(out: bytes) -> list[str]:
+    """Return the paths in an output of a git command that ends each with a NUL character, as by `-z`."""
+    return [decode_path(path) for path in out.split(b"\0") if path]
 
 
 def committing_process() -> str:

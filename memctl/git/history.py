@@ -343,11 +343,7 @@ def last_state(repository: Repository, path: str, revision: str) -> LastState | 
 
 def is_ancestor(repository: Repository, commit: str, other: str) -> bool:
     """Return whether `commit` is in the history of `other`; False if this clone lacks one of the two."""
-    try:
-        git.read(["merge-base", "--is-ancestor", commit, other], repository.top)
-    except git.GitFailed:
-        return False
-    return True
+    return git.try_read(["merge-base", "--is-ancestor", commit, other], repository.top) is not None
 
 
 def commit_before(repository: Repository, moment: str) -> str:

@@ -124,10 +124,7 @@ def sparse_paths(repository: Repository, folder: str) -> list[str]:
 
 def is_tracked(top: Path, path: str) -> bool:
     """Return whether the index has a file, by its path relative to the worktree's top; False if Git can't say."""
-    try:
-        return bool(git.read(["ls-files", "-z", "--", path], top))
-    except git.GitFailed:
-        return False
+    return bool(git.try_read(["ls-files", "-z", "--", path], top))
 
 
 def refresh(repository: Repository) -> None:
@@ -142,10 +139,7 @@ def remake_merge(repository: Repository) -> str:
     This is for the hook that Git runs right after a merge. If HEAD is not the merge commit that Git has just made (its
     file MERGE_HEAD still names the merged commits), nothing changes, and "" is returned.
     """
-    try:
-        merging = (repository.git_dir / "MERGE_HEAD").read_text().split()
-    except OSError:
-        return ""
+    merging = repository.merging()
     raw = git.read(["cat-file", "commit", "HEAD"], repository.top)
     head, _, message = raw.partition(b"\n\n")
     parents = [line[7:].decode() for line in head.split(b"\n") if line.startswith(b"parent ")]

@@ -88,16 +88,6 @@ def _listing(repository: Repository, tree: str) -> dict[str, Leaf]:
     return listing
 
 
-def bases(repository: Repository, one: str, other: str) -> list[str]:
-    """Return the merge bases of two commits: none, one, or several after criss-cross merges."""
-    try:
-        return git.read(["merge-base", "--all", one, other], repository.top).decode().split()
-    except git.GitFailed as error:
-        if error.code == 1:
-            return []
-        raise
-
-
 def store(repository: Repository, contents: Sequence[bytes]) -> list[str]:
     """Store contents as blobs and return their ids."""
     if not contents:

@@ -69,11 +69,8 @@ def local_blob(repository: Repository, blob: str, limit: int) -> bytes | None:
     """
     if not repository.is_partial:
         return blobs(repository, [blob], limit)[blob]
-    try:
-        content = git.read(["cat-file", "blob", blob], repository.top, extra=git.OFFLINE)
-    except git.GitFailed:
-        return None
-    return content if len(content) <= limit else None
+    content = git.try_read(["cat-file", "blob", blob], repository.top, git.OFFLINE)
+    return content if content is not None and len(content) <= limit else None
 
 
 def blob_ids(repository: Repository, revision: str, paths: Iterable[str]) -> dict[str, str]:

@@ -160,8 +160,7 @@ def trailers(memory: Memory, commit: str) -> message.Trailers:
 def paths(memory: Memory, batch: Batch) -> list[str]:
     """Return the files that the changes of a batch touch, as paths below `.memory/`."""
     args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", batch.base, batch.tip, "--", memory.prefix]
-    out = git.read(args, memory.repository.top)
-    return [git.decode_path(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path]
+    return [path[len(memory.prefix) + 1 :] for path in git.paths(git.read(args, memory.repository.top))]
 
 
 def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> dict[str, str]:

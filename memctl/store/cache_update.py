@@ -101,18 +101,14 @@ def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: t
         return set()
     top = memory.repository.top
     before, now = (f"{commit}:{memory.prefix}" if commit else "" for commit in (known[0], head[0]))
-    try:
-        if before and now and known[1] == head[1]:
-            out = git.read(["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, now], top)
-            names = {git.decode_path(name) for name in out.split(b"\0") if name}
-            return {name for name in names if files.is_cached_path(name)}
-    except git.GitFailed:
-        pass  # the older commit is no longer there, or one of them has no memory
-    names = cache.paths()
-    with suppress(git.GitFailed):  # HEAD has no memory
-        listed = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", now], top) if now else b""
-        names |= set(map(git.decode_path, listed.split(b"\0")))
-    return {name for name in names if files.is_cached_path(name)}
+    out = None
+    if before and now and known[1] == head[1]:
+        out = git.try_read(["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, now], top)
+    if out is not None:
+        return set(filter(files.is_cached_path, git.paths(out)))
+    # There is no older commit any more, or one of the two has no memory.
+    listed = git.try_read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", now], top) if now else None
+    return set(filter(files.is_cached_path, (*cache.paths(), *git.paths(listed or b""))))
 
 
 def _parse_files(

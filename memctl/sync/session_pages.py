@@ -190,7 +190,7 @@ def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> st
 def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
     """Return a merge commit with the files of both sides; pages that both changed are merged."""
     repository = memory.repository
-    base = next(iter(tree_merge.bases(repository, ours, theirs)), "")
+    base = next(iter(repository.merge_bases("--all", ours, theirs)), "")
     changes: dict[str, Leaf | None] = {}
     for prefix in _memories(memory, ours, theirs):
         sides = [tree_merge.leaves(repository, commit, prefix) if commit else {} for commit in (base, ours, theirs)]

@@ -22,7 +22,7 @@ from memctl.check import run
 from memctl.check.cached_renderer import CachedRenderer
 from memctl.check.findings import CheckContext, Finding
 from memctl.errors import MemctlError
-from memctl.git import commits, git, refs, remotes, tree_merge
+from memctl.git import commits, git, refs, remotes
 from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
 from memctl.git.remotes import SyncTurn, Upstream
@@ -230,7 +230,7 @@ def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: b
     ref."""
     repository, (ours, theirs) = memory.repository, sides
     ahead, behind = remotes.ahead_behind(repository, ours, theirs)
-    bases = [theirs] if not behind else [ours] if not ahead else tree_merge.bases(repository, ours, theirs)
+    bases = [theirs] if not behind else [ours] if not ahead else repository.merge_bases("--all", ours, theirs)
     merge_commit.refuse_unfit(memory, upstream, theirs, bases)
     made, new = None, ours if ahead else theirs
     if ahead and behind:

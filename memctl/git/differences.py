@@ -9,6 +9,7 @@ import msgspec
 
 from memctl.git import git
 from memctl.git.repository import Repository
+from memctl.git.status import parse
 
 ADDED, CHANGED, DELETED, RENAMED = "added", "changed", "deleted", "renamed"
 _MOST_RENAMES = 10  # of one file that are followed
@@ -110,21 +111,16 @@ def changed_in_worktree(repository: Repository) -> list[FileChange]:
     """Return the files that differ between HEAD and the worktree, with untracked files, but without ignored files."""
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
     changes_by_path: dict[str, FileChange] = {}
-    for item in git.read(args, repository.top).split(b"\0"):
-        if item[:1] == b"?" and not item.endswith(b"/"):  # a path with a slash is a nested repository
-            path = git.decode_path(item[2:])
+    for fields, path in parse(git.read(args, repository.top).split(b"\0")):
+        if fields[0] == b"1":
+            is_new, is_gone = not int(fields[3]), not int(fields[5])
+            if not (is_new and is_gone):  # staged, and deleted again
+                status = ADDED if is_new else DELETED if is_gone else CHANGED
+                changes_by_path[path] = FileChange(path, status, blob=fields[6].decode() if is_gone else "")
+        elif not path.endswith("/"):  # a path with a slash is a nested repository
             # A path that was found before is a file that was removed from the index, but not from the disk.
-            changes_by_path[path] = FileChange(path, CHANGED if path in changes_by_path else ADDED)
-        elif item[:1] == b"u":
-            path = git.decode_path(item.split(b" ", 10)[10])
-            changes_by_path[path] = FileChange(path, CHANGED)
-        elif item[:1] == b"1":
-            _, _, _, in_head, _, on_disk, blob, _, name = item.split(b" ", 8)
-            path, is_new, is_gone = git.decode_path(name), not int(in_head), not int(on_disk)
-            if is_new and is_gone:  # staged, and deleted again
-                continue
-            status = ADDED if is_new else DELETED if is_gone else CHANGED
-            changes_by_path[path] = FileChange(path, status, blob=blob.decode() if is_gone else "")
+            is_known = fields[0] == b"u" or path in changes_by_path
+            changes_by_path[path] = FileChange(path, CHANGED if is_known else ADDED)
     return list(changes_by_path.values())
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git
+from memctl.git.status import parse
 from memctl.record.config import Config
 from memctl.record.errors import Fault
 from memctl.record.kinds import BY_FOLDER
@@ -285,13 +286,9 @@ def _differing_from_index(memory: Memory) -> tuple[Cache, set[str]]:
     cache = current_cache(memory)
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames", "--", memory.prefix]
     out = git.read(args, memory.repository.top, extra=memory.repository.index_in_use())
-    differing = set()
-    for item in out.split(b"\0"):
-        if item[:1] == b"u" or (item[:1] == b"1" and item[3:4] != b"."):  # "1 XY …": Y is the state of the worktree
-            differing.add(
-                git.decode_path(item.split(b" ", 10 if item[:1] == b"u" else 8)[-1])[len(memory.prefix) + 1 :]
-            )
-    return cache, differing
+    # The second letter of the second field is the state of the worktree.
+    paths = (path for fields, path in parse(out.split(b"\0")) if fields[0] == b"u" or fields[1][1:] != b".")
+    return cache, {path[len(memory.prefix) + 1 :] for path in paths}
 
 
 def _read(

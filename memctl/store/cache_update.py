@@ -182,14 +182,10 @@ def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
     if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
         found_mentions.append(mentions.Mention(1, mentions.IGNORE))
     weight = characters.weight(text)
-    marks = (_has_credential(text), bool(characters.first_control_character(text)), "blockers" in body.casefold())
-    return ParsedFile(path, stat, record, body, found_mentions, [], weight, *marks, blob)
-
-
-def _has_credential(text: str) -> bool:
     from memctl.text.credentials import is_in  # 1 ms, and pages and sessions need none
 
-    return is_in(text)
+    marks = (is_in(text), bool(characters.first_control_character(text)), "blockers" in body.casefold())
+    return ParsedFile(path, stat, record, body, found_mentions, [], weight, *marks, blob)
 
 
 def invalid_file(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
@@ -293,8 +289,7 @@ def _count_tags(cache: Cache, records: Iterable[Record], step: int) -> None:
     counts: Counter[tuple[str, str]] = Counter()
     for record in records:
         if record.is_open:
-            place = record.place
-            counts.update((tag, place) for tag in set(record.tags))
+            counts.update((tag, record.place) for tag in set(record.tags))
     cache.database.executemany(
         "INSERT INTO tags VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
         [(tag, place, step * count) for (tag, place), count in counts.items()],
@@ -315,17 +310,8 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
     marks = (item.weight, int(item.is_suspicious), int(item.has_controls), int(item.has_blockers))
     dated = (record.timestamp, *marks, record.recorded, record.title, record.id, record.status)
     lists = (f",{','.join(values)}," if values else "" for values in (record.tags, record.aliases))  # none has a comma
-    return (
-        *stored,
-        *columns,
-        *dated,
-        int(record.is_archived),
-        record.section,
-        record.agent_id,
-        *lists,
-        record.expires_at,
-        item.blob,
-    )
+    place = (int(record.is_archived), record.section, record.agent_id)
+    return *stored, *columns, *dated, *place, *lists, record.expires_at, item.blob
 
 
 def erase(cache: Cache) -> None:

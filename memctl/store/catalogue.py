@@ -198,13 +198,10 @@ class StoredCatalogue:
         return self._database.execute("SELECT 1 FROM clean WHERE digest = ?", (key,)).fetchone() is not None
 
     def keep_clean(self, keys: Sequence[bytes]) -> None:
-        rows = [(key,) for key in keys]
-        if rows:
+        if keys:
             # If another process is writing, the texts are searched again next time.
-            with suppress(sqlite3.OperationalError):
-                self._database.execute("BEGIN IMMEDIATE")
-                self._database.executemany("INSERT OR IGNORE INTO clean VALUES (?)", rows)
-                self._database.execute("COMMIT")
+            with suppress(sqlite3.OperationalError), Cache(self._database).transaction("BEGIN IMMEDIATE"):
+                self._database.executemany("INSERT OR IGNORE INTO clean VALUES (?)", [(key,) for key in keys])
 
     def with_control_characters(self) -> list[str]:
         return self._column("path", "has_controls ORDER BY path")

@@ -11,7 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
@@ -123,12 +123,10 @@ def _redact_backup(text: str, redact: Redact) -> str:
 def _erase_from_cache(file: Path, dry_run: bool) -> None:
     if not dry_run:
         cache = Cache.open(file)
-        try:
+        with closing(cache.database):
             if not cache.database.execute("PRAGMA database_list").fetchone()[2]:  # it could not be opened
                 raise MemctlError("another process is using memctl's cache of the memory", "run the command again")
             cache_update.erase(cache)
-        finally:
-            cache.database.close()
 
 
 def _discard_index(file: Path, dry_run: bool) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 
 from memctl.record import pages
 from memctl.record.errors import InvalidRecord
@@ -51,16 +52,10 @@ def enclosing(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
 
 def parent_on_disk(memory: Memory, marker: str) -> str:
     """Return the section (§2.N) to which a page of details (§3.N) in the worktree belongs, "" if that is unknown."""
-    for path in _detail_pages(memory, marker.removeprefix("§")):
-        try:
-            return pages.parse(files.read(memory.folder, path), path).section or ""
-        except (InvalidRecord, OSError, UnicodeError):
-            continue
-    return ""
-
-
-def _detail_pages(memory: Memory, number: str) -> Iterator[str]:
+    number = marker.removeprefix("§")
     for file in sorted((memory.folder / pages.DETAIL.folder).glob(f"{number}*.md")):
         path = f"{pages.DETAIL.folder}/{file.name}"
         if pages.number_at(path) == number:
-            yield path
+            with suppress(InvalidRecord, OSError, UnicodeError):
+                return pages.parse(files.read(memory.folder, path), path).section or ""
+    return ""

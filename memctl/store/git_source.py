@@ -110,8 +110,7 @@ class InGit:
         return parse_config(self.read(CONFIG), f"{self._memory.prefix}/{CONFIG}")
 
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
-        view = self._cache.view(only_open=only_open)
-        return view.decoded()
+        return self._cache.view(only_open=only_open).decoded()
 
     def read(self, path: str) -> str:
         entry = self._entries.get(path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from memctl.store.cache import FILE, Cache, CacheState
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
-    from memctl.record.source import Catalogue, Files, Texts
+    from memctl.record.source import Texts
     from memctl.store.cache_update import Progress
     from memctl.store.catalogue import StoredCatalogue
     from memctl.store.git_source import InGit, Overlay
@@ -181,15 +181,13 @@ class _WithSessions:
         self._memory = memory
         self._source = source
         self._revision = revision
-        self.name = source.name
-        self.prefix = source.prefix
+        self.name, self.prefix = source.name, source.prefix
+        self.records, self.catalogue = source.records, source.catalogue
+        self.files, self.leftovers = source.files, source.leftovers
 
     @property
     def config(self) -> Config:
         return self._source.config
-
-    def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
-        return self._source.records(only_open=only_open)
 
     def texts(self) -> Texts:
         from memctl.store.text_search import StoredTexts
@@ -214,12 +212,6 @@ class _WithSessions:
 
         return msgspec.structs.replace(own, token=f"{own.token} {self._commit}", read=read, others=others)
 
-    def catalogue(self) -> Catalogue:
-        return self._source.catalogue()
-
-    def files(self) -> Files:
-        return self._source.files()
-
     def read(self, path: str) -> str:
         try:
             return self._source.read(path)
@@ -227,9 +219,6 @@ class _WithSessions:
             if not path.startswith(sessions_ref.FOLDERS) or self._sessions is None:
                 raise
             return self._sessions.read(path)
-
-    def leftovers(self) -> list[str]:
-        return self._source.leftovers()
 
     def names(self, folder: str) -> list[str]:
         names = self._source.names(folder)
@@ -296,8 +285,7 @@ def _read(
 ) -> tuple[Cache, tuple[list[Record], list[Fault]]]:
     """Return the cache, updated to the disk, and its records (with `only_open` the open ones) and faults."""
     if known is not None:
-        view = known.view(only_open=only_open)
-        return known, view.decoded()
+        return known, known.view(only_open=only_open).decoded()
     cache = open_cache(memory)
     with suppress(sqlite3.DatabaseError):
         for _ in range(_TRIES):
@@ -308,11 +296,9 @@ def _read(
             if was_current:
                 return cache, decoded
             if was_current is not None:
-                view = cache.view(only_open=only_open)
-                return cache, view.decoded()
+                return cache, cache.view(only_open=only_open).decoded()
     cache = _new_cache(memory, progress, written)
-    view = cache.view(only_open=only_open)
-    return cache, view.decoded()
+    return cache, cache.view(only_open=only_open).decoded()
 
 
 def _new_cache(memory: Memory, progress: Progress | None, written: tuple[str, ...]) -> Cache:
@@ -331,8 +317,8 @@ def _sync(
     status = memory.ask()
     commit, differing = status.commit(), status.differing()
     head = (commit, _sparse(memory))
-    dirty = {short for path in differing if (short := _below(path, memory.prefix))}
-    dirty |= {path for path in written if files.is_cached_path(path)}
+    start = len(memory.prefix) + 1
+    dirty = set(filter(files.is_cached_path, (*written, *(path[start:] for path in differing))))
     memory.differing = head[0], frozenset(map(memory.tracked, dirty))
     if head == state.head and not dirty and not state.differing:
         return True
@@ -351,9 +337,3 @@ def _sparse(memory: Memory) -> str:
         except OSError:
             marks.append("")
     return ":".join(marks)
-
-
-def _below(path: str, prefix: str) -> str:
-    """Return the path below `.memory/` of a file for which the cache has a row; "" for any other."""
-    short = path[len(prefix) + 1 :]
-    return short if files.is_cached_path(short) else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from memctl.store.retrieval_counts import CREATE, FILE
@@ -75,12 +75,9 @@ def finish(folder: Path, written: Mapping[str, int], *, forget_rest: bool = Fals
 @contextmanager
 def _transaction(folder: Path) -> Iterator[sqlite3.Connection]:
     """Lock the counters' database for writing during the block."""
-    database = sqlite3.connect(folder / FILE, timeout=5, isolation_level=None)
-    try:
+    with closing(sqlite3.connect(folder / FILE, timeout=5, isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
         database.execute(CREATE)
         database.execute(_CREATE_FOLDING)
         yield database
         database.execute("COMMIT")
-    finally:
-        database.close()

@@ -74,7 +74,9 @@ class Sequence:
     def save(self) -> None:
         """Store the last number of each type and day: only now the numbers that `take` returned are used up."""
         if self._has_new:
-            _save(self._memory, self._counters)
+            newest = sorted(self._counters, key=lambda series: series[4:])[-_MOST_SERIES:]
+            text = msgspec.json.encode({series: self._counters[series] for series in newest}).decode()
+            files.replace_private(self._memory.repository.shared / _FILE, text)
 
 
 def _read(memory: Memory) -> dict[str, int]:
@@ -82,12 +84,6 @@ def _read(memory: Memory) -> dict[str, int]:
         return msgspec.json.decode((memory.repository.shared / _FILE).read_bytes(), type=dict[str, int])
     except (OSError, msgspec.MsgspecError):
         return {}
-
-
-def _save(memory: Memory, counters: dict[str, int]) -> None:
-    newest = sorted(counters, key=lambda series: series[4:])[-_MOST_SERIES:]
-    text = msgspec.json.encode({series: counters[series] for series in newest}).decode()
-    files.replace_private(memory.repository.shared / _FILE, text)
 
 
 def _search(memory: Memory, kind: Kind, day: str) -> int:

@@ -16,7 +16,6 @@ import msgspec
 from memctl.git import git, trees
 from memctl.record import mentions
 from memctl.record.errors import Fault, InvalidRecord
-from memctl.record.kinds import BY_FOLDER
 from memctl.record.mentions import Mention
 from memctl.record.pages import code_path
 from memctl.record.parser import parse
@@ -174,7 +173,7 @@ def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
     Git would give the text. Only records are parsed; for other files the result has only `path`, `stat` and `blob`.
     Raises InvalidRecord for an invalid record.
     """
-    if not files.is_record_path(path, BY_FOLDER):
+    if not files.is_record_path(path):
         return ParsedFile(path, stat, None, "", [], [], blob=blob)
     record, body = parse(text, path)
     first_line = text.count("\n", 0, len(text) - len(body)) + 1
@@ -194,7 +193,7 @@ def invalid_file(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
     `faults` are the faults of the file, [] if it is missing; they are stored for records only. `stat` is a stamp of the
     file if it differs from HEAD, else "".
     """
-    return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path, BY_FOLDER) else [])
+    return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path) else [])
 
 
 def update(
@@ -219,7 +218,7 @@ def update(
                 new["updates"] = str(number)
                 if not _log(cache, number, changed):
                     new["logged_from"] = str(number)
-            if any(files.is_record_path(path, BY_FOLDER) for path in changed):
+            if any(files.is_record_path(path) for path in changed):
                 _drop_computed(cache)
                 new["changes"] = str(int(state.get("changes", "0")) + 1)
         cache.database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", new.items())

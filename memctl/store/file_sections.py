@@ -7,7 +7,6 @@ from contextlib import suppress
 
 from memctl.record import pages
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER
 from memctl.record.parser import parse
 from memctl.store import files
 from memctl.store.memory import Memory
@@ -25,7 +24,7 @@ def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, .
         except InvalidRecord:
             return enclosing(f"§{number}", parent)
         return (page.id, *((page.section,) if page.section else ()))
-    if not files.is_record_path(path, BY_FOLDER):
+    if not files.is_record_path(path):
         return ()
     try:
         return enclosing(parse(text, path)[0].section or "", parent)

@@ -316,14 +316,11 @@ def _as_git_writes(name: str) -> str:
     return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
-def is_record_path(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a path below `.memory/` is that of a record: a `.md` file, not hidden, in one of `folders`.
-
-    `folders` are the names of the folders of the record types.
-    """
+def is_record_path(path: str) -> bool:
+    """Return whether a path below `.memory/` is that of a record: a `.md` file, not hidden, in a folder of records."""
     top, slash, rest = path.partition("/")
     name = rest.rpartition("/")[2]
-    return bool(slash) and top in folders and name.endswith(".md") and not name.startswith(".")
+    return bool(slash) and top in BY_FOLDER and name.endswith(".md") and not name.startswith(".")
 
 
 def is_cached_path(path: str) -> bool:
@@ -338,7 +335,7 @@ def is_cached_path(path: str) -> bool:
         return "/" not in rest and rest.endswith(".md") and not rest.startswith(".")
     if top == CHECKPOINTS:
         return rest.endswith(".json")
-    return is_record_path(path, BY_FOLDER)
+    return is_record_path(path)
 
 
 def templates() -> Path:

@@ -20,7 +20,6 @@ from memctl.git import git
 from memctl.git.status import parse
 from memctl.record.config import Config
 from memctl.record.errors import Fault
-from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, retrieval_counts, sessions_ref
@@ -45,7 +44,7 @@ def sparse_note(memory: Memory) -> str:
         return ""
     from memctl.record.pages import kind_at
 
-    number = sum(files.is_record_path(path, BY_FOLDER) or kind_at(path) is not None for path in paths)
+    number = sum(files.is_record_path(path) or kind_at(path) is not None for path in paths)
     what = "record or page of HEAD is" if number == 1 else "records and pages of HEAD are"
     return f"{number:,} {what} not checked out here (sparse checkout)" if number else ""
 

@@ -24,7 +24,7 @@ from memctl.record import errors, pages
 from memctl.record.change import Change
 from memctl.record.config import DEFAULT_BRANCH, Config
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER, KINDS
+from memctl.record.kinds import KINDS
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, files, load, pending_state
@@ -270,7 +270,7 @@ def _places(changes: Sequence[Change]) -> set[str] | None:
         for path, text in (*texts, *((delete.path, delete.old) for delete in change.deletes)):
             if path.startswith(NEVER_SHOWN):
                 continue
-            if not files.is_record_path(path, BY_FOLDER):
+            if not files.is_record_path(path):
                 return None
             try:
                 places.add(parse(text, path)[0].place)

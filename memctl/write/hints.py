@@ -10,7 +10,7 @@ from memctl.pages import hints
 from memctl.record import mentions, pages
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER, STATE
+from memctl.record.kinds import STATE
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.record.task_state import key
@@ -34,7 +34,7 @@ def hints_for(memory: Memory, change: Change, *, with_advice: bool = True) -> tu
 
 def _of_write(memory: Memory, write: Write, with_advice: bool) -> str:
     """Return the line of hints for one file, "" if nothing is wrong that was not wrong before."""
-    if files.is_record_path(write.path, BY_FOLDER):
+    if files.is_record_path(write.path):
         look = _of_record
     elif pages.kind_at(write.path) is not None:
         look = _of_page

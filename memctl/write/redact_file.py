@@ -15,7 +15,6 @@ from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, config, frontmatter, frontmatter_edit, pages, session_page
 from memctl.record.change import Change, Write
 from memctl.record.errors import FrontMatterError, InvalidRecord
-from memctl.record.kinds import BY_FOLDER
 from memctl.record.parser import parse
 from memctl.store import files
 from memctl.store.memory_root import CONFIG
@@ -198,7 +197,7 @@ def _with_values(text: str, changed: Callable[[str], str]) -> str:
 def is_readable(path: str, text: str) -> bool:
     """Return whether memctl can parse a text as the kind of file that `path` stands for; most allow any text."""
     try:
-        if files.is_record_path(path, BY_FOLDER):
+        if files.is_record_path(path):
             parse(text, path)
         elif pages.kind_at(path) is not None:
             pages.parse(text, path)

@@ -27,7 +27,7 @@ from memctl.record.change import RENUMBER, Change, Delete, RecordAction, Write, 
 from memctl.record.errors import InvalidRecord
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.handoff import package_path
-from memctl.record.kinds import BY_FOLDER, HANDOFF
+from memctl.record.kinds import HANDOFF
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, journal, load, lock, pending_state
@@ -148,7 +148,7 @@ def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateReco
     records: list[SeparateRecord] = []
     for tracked, sides in unmerged.items():
         path = tracked[len(memory.prefix) + 1 :]
-        if not files.is_record_path(path, BY_FOLDER):
+        if not files.is_record_path(path):
             continue
         with suppress(InvalidRecord):
             base, *texts = (

@@ -16,7 +16,6 @@ from memctl.errors import MemctlError
 from memctl.git.commits import Variables
 from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import kind_at
 from memctl.record.parser import parse
 from memctl.store import batches, files, journal, lock, memory_root, pending_state
@@ -142,9 +141,7 @@ def check(memory: Memory, change: Change, options: WriteOptions) -> None:
                 f"{write.path} would have more than {files.MAX_BYTES:,} bytes",
                 "move the long part to another file and refer to that file",
             )
-        if (
-            files.is_record_path(write.path, BY_FOLDER) and change.op != REDACT
-        ):  # a redaction leaves the file as valid as it was
+        if files.is_record_path(write.path) and change.op != REDACT:  # a redaction leaves the file as valid as it was
             try:
                 parse(write.text, write.path)
             except InvalidRecord as error:
@@ -194,7 +191,7 @@ def _refuse_controls(change: Change) -> None:
     for write in change.writes:
         if not characters.first_control_character(write.text):
             continue
-        if not files.is_record_path(write.path, BY_FOLDER) and kind_at(write.path) is None:
+        if not files.is_record_path(write.path) and kind_at(write.path) is None:
             continue
         for field, line in credentials.added_lines(write):
             if character := characters.first_control_character(line):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
+from memctl.record.frontmatter import clean_newlines
 from memctl.record.kinds import Field
 from memctl.text.headings import close_fence, outside_fences, split
 from memctl.text.lazy_regex import lazy_regex
@@ -44,6 +45,11 @@ def content(kind: HasFields, body: str) -> dict[str, str | list[str]]:
         text = section.body.strip("\n")
         contents[field.name] = list(map(_unescaped_item, parse_items(text))) if field.is_list else _unescape(text)
     return contents
+
+
+def clean(value: str | list[str]) -> str | list[str]:
+    """Return the value of a content field with LF line ends."""
+    return clean_newlines(value) if isinstance(value, str) else [clean_newlines(item) for item in value]
 
 
 def compose(field: Field, value: str | list[str]) -> str:

@@ -51,6 +51,13 @@ def read(folder: Path, path: str) -> str:
     return FolderReader(folder).readable(path)
 
 
+def read_if_there(folder: Path, path: str) -> str | None:
+    """Return the text of a file of the memory as `read` does; None if there is no file at the path."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return read(folder, path)
+    return None
+
+
 class FolderReader:
     """A reader of many files of a memory. It looks only once whether a folder is a link, which saves time."""
 

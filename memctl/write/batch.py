@@ -110,7 +110,7 @@ def restore_files(memory: Memory, batch: Batch) -> None:
         if now == wanted or (now != before and path.startswith(f"{DOCUMENTS}/")):  # documents are rendered again
             continue
         texts = [_text(memory, blob) for blob in (before, now, wanted)]
-        text = texts[2] if now == before else _merge(*texts)
+        text = texts[2] if now == before else merge.merge_cleanly(*texts)
         if text is not None:
             writes.append(Write(path, text, texts[1]))
         elif not wanted and now == before:
@@ -134,14 +134,6 @@ def restore_files(memory: Memory, batch: Batch) -> None:
 def _text(memory: Memory, blob: str) -> str | None:
     content = trees.blobs(memory.repository, [blob], files.MAX_BYTES)[blob] if blob else None
     return None if content is None else content.decode(errors="replace")
-
-
-def _merge(before: str | None, now: str | None, batched: str | None) -> str | None:
-    """Return two texts merged; None if they conflict, or if one of the three texts is missing."""
-    if before is None or now is None or batched is None:
-        return None
-    merged = merge.merge(before, now, batched)
-    return None if merged.conflicts else merged.text
 
 
 def unstage(memory: Memory) -> None:

@@ -160,14 +160,14 @@ def body_of(draft: Draft, order: Iterable[str]) -> str:
     fields = sorted(draft.kind.fields, key=lambda field: places.get(field.heading.casefold(), len(places)))
     if not body:
         parts = [
-            content_fields.compose(field, _clean(draft.content[field.name]))
+            content_fields.compose(field, content_fields.clean(draft.content[field.name]))
             for field in fields
             if field.name in draft.content
         ]
         return "\n".join(part for part in parts if part)
     for field in fields:
         if field.name in draft.content:
-            body = content_fields.replace(draft.kind, body, field, _clean(draft.content[field.name]))
+            body = content_fields.replace(draft.kind, body, field, content_fields.clean(draft.content[field.name]))
     return body
 
 
@@ -188,17 +188,9 @@ def template_text(memory: Memory, kind: Kind) -> str:
 def _own_template(memory: Memory, kind: Kind) -> str | None:
     """Return the project's own template for a record type, None if it has none."""
     try:
-        return files.read(memory.folder, f"templates/{kind.name}.md")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        return files.read_if_there(memory.folder, f"templates/{kind.name}.md")
     except InvalidRecord as error:
         raise MemctlError(f"{memory.prefix}/{error}") from None
-
-
-def _clean(value: str | list[str]) -> str | list[str]:
-    if isinstance(value, str):
-        return frontmatter.clean_newlines(value)
-    return [frontmatter.clean_newlines(item) for item in value]
 
 
 def _refuse(kind: Kind, values: dict[str, Any]) -> None:

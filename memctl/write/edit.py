@@ -182,7 +182,7 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
 
     `references` are the records' ids, as a person typed them. Raises MemctlError for a record of another type.
     """
-    records = [snapshot.resolve(reference) for reference in references]
+    records, writes = [snapshot.resolve(reference) for reference in references], []
     for record in records:
         if not record.kind.resolved:
             raise MemctlError(
@@ -190,8 +190,6 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
                 f"`memctl edit {record.id} --status …` changes its status",
             )
         refuse_transition(record, record.kind.statuses[0])
-    writes = []
-    for record in records:
         values: dict[str, Any] = {"status": record.kind.statuses[0]}
         if record.completion_percentage == 100:
             values["completion_percentage"] = None  # an open state can't be at 100 %
@@ -232,14 +230,17 @@ def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
 
 def _change_of_all(op: str, records: Sequence[Record], writes: Sequence[Write], reason: str = "") -> Change:
     """Return the Change of one write per record; raises MemctlError if a record is named twice."""
-    unique = {record.id: record for record in records}
-    if len(unique) < len(records):
-        raise MemctlError(
-            f"the same record is named twice: {', '.join(record.id for record in records)}", "name each record once"
-        )
-    names = ", ".join(unique)
-    title = f"{names} {records[0].title}" if len(records) == 1 else names
-    return Change(op=op, title=title, ids=tuple(unique), writes=tuple(writes))
+    refuse_twice(records)
+    ids = tuple(record.id for record in records)
+    title = f"{ids[0]} {records[0].title}" if len(records) == 1 else ", ".join(ids)
+    return Change(op=op, title=title, ids=ids, writes=tuple(writes))
+
+
+def refuse_twice(records: Sequence[Record]) -> None:
+    """Raise MemctlError if a record is among `records` more than once."""
+    names = [record.id for record in records]
+    if len(set(names)) < len(names):
+        raise MemctlError(f"the same record is named twice: {', '.join(names)}", "name each record once")
 
 
 def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
@@ -311,11 +312,8 @@ def _apply(
     if name in LISTS:
         current = values.get(name, getattr(record, name))
         values[name] = _change_list(current, action, value.split(",") if action == "set" else [value], added)
-    elif action != "set":
-        raise MemctlError(
-            f"the field {name} is not a list, so nothing can be added or removed", f"use --set {name}=…", USAGE
-        )
     else:
+        _refuse_no_list(name, action)
         values[name] = scalar(record, name, value, now)
 
 
@@ -333,13 +331,16 @@ def _change_content(field: Field, current: Any, action: str, value: str, added: 
     if field.is_list:
         items = content_fields.parse_items(value) if action == "set" else [value]
         return _change_list(current or [], action, items, added)
+    _refuse_no_list(field.name, action)
+    return value.strip("\n")
+
+
+def _refuse_no_list(name: str, action: str) -> None:
+    """Raise MemctlError if an action adds or removes an item, since the field `name` is not a list."""
     if action != "set":
         raise MemctlError(
-            f"the field {field.name} is not a list, so nothing can be added or removed",
-            f"use --set {field.name}=…",
-            USAGE,
+            f"the field {name} is not a list, so nothing can be added or removed", f"use --set {name}=…", USAGE
         )
-    return value.strip("\n")
 
 
 def _change_list(current: Sequence[str], action: str, items: Sequence[str], added: set[str]) -> list[str]:

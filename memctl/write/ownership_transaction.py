@@ -238,7 +238,7 @@ def _undo_pending(memory: Memory, change: Change) -> None:
     """
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
-        writes = [write for write in change.writes if _on_disk(memory, write.path) == write.text]
+        writes = [write for write in change.writes if files.read_if_there(memory.folder, write.path) == write.text]
         restored = [Write(write.path, write.old, write.text) for write in writes if write.old is not None]
         gone = [write.path for write in writes if write.old is None]
         files.replace_all(memory.folder, files.prepare(memory.folder, restored), gone)
@@ -247,18 +247,11 @@ def _undo_pending(memory: Memory, change: Change) -> None:
                 journal.drop(entry)
 
 
-def _on_disk(memory: Memory, path: str) -> str | None:
-    try:
-        return files.read(memory.folder, path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
 def _rebase(memory: Memory, change: Change) -> Change:
     """Return a change as it applies to the current texts of its files."""
     writes = []
     for write in change.writes:
-        now, text = _on_disk(memory, write.path), write.text
+        now, text = files.read_if_there(memory.folder, write.path), write.text
         if now is not None and now not in (write.old, text):
             text = merge.merge(write.old, now, text).text if write.old is not None else now
         writes.append(Write(write.path, text, now))

@@ -24,7 +24,7 @@ from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.write import links, merge, recovery, transaction
 from memctl.write.commit import Outcome
-from memctl.write.edit import refuse_offered, rewrite
+from memctl.write.edit import refuse_offered, refuse_twice, rewrite
 
 
 def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = False) -> Change:
@@ -34,10 +34,7 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
     with `unlink` these links are removed instead.
     """
     records = [snapshot.resolve(reference) for reference in references]
-    if len({record.id for record in records}) < len(records):
-        raise MemctlError(
-            f"the same record is named twice: {', '.join(record.id for record in records)}", "name each record once"
-        )
+    refuse_twice(records)
     refuse_offered(snapshot, records)
     gone = {record.path for record in records}
     packages = {package_path(record.path) for record in records if record.memory_type == HANDOFF.name}
@@ -95,9 +92,7 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
     path = path_of(memory, snapshot, reference)
     identifier = ids.id_in_path(path) or reference
     try:
-        current: str | None = files.read(memory.folder, path)
-    except (FileNotFoundError, NotADirectoryError):
-        current = None
+        current = files.read_if_there(memory.folder, path)
     except InvalidRecord:
         current = ""  # invalid on disk; the restored text replaces it
     if revision is None and current is not None:
@@ -344,10 +339,7 @@ def _merge_change(write: Write, now: str | None) -> str | None:
     """Return the text of a file with the change as well as later edits; None if they can't be merged."""
     if now in (write.old, write.text):
         return write.text
-    if now is None or write.old is None:
-        return None
-    merged = merge.merge(write.old, now, write.text)
-    return None if merged.conflicts else merged.text
+    return merge.merge_cleanly(write.old, now, write.text)
 
 
 def _difference(name: str, one: tuple[str, str | None], other: tuple[str, str | None]) -> list[str]:

@@ -178,10 +178,7 @@ def _packages_of_both(
     sides = unmerged.get(memory.tracked(package))
     if sides:
         return files.decode(contents[sides.ours] or b"", package), files.decode(contents[sides.theirs] or b"", package)
-    try:
-        text = files.read(memory.folder, package)
-    except (FileNotFoundError, NotADirectoryError):
-        return None, None
+    text = files.read_if_there(memory.folder, package)
     return text, text
 
 
@@ -317,9 +314,7 @@ def _unstageable_files(memory: Memory, change: Change, held: Mapping[str, str | 
 def _on_disk(memory: Memory, path: str) -> str | None:
     """Return the text of a file, None if it is missing, "" if it is not text."""
     try:
-        return files.read(memory.folder, path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        return files.read_if_there(memory.folder, path)
     except InvalidRecord:
         return ""  # another file is there now
 

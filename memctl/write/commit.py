@@ -15,7 +15,6 @@ from memctl.pages.links import FOLDER, INDEX
 from memctl.record import frontmatter, ids
 from memctl.record.change import Change, Write
 from memctl.store import batches, cache_update, commit_message, files, journal, lock, pending_state
-from memctl.store.batches import Batch
 from memctl.store.journal import HELD, PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.memory_root import CONFIG
@@ -121,7 +120,11 @@ def commit_all(
         outcomes += [made] if made and (made.commit or made.pending) else []
         squashed = squash(memory, dry_run=dry_run, **allowed)
         outcomes += [squashed] if squashed else []
-        return [*outcomes, *(_left_alone(memory, path, *pair) for path, pair in odd.items())]
+        left = (
+            Outcome(Change(op="commit", title=memory.tracked(path)), pending=why, hint=hint, by_hand=(path,))
+            for path, (why, hint) in odd.items()
+        )
+        return [*outcomes, *left]
 
 
 def commit_waiting(
@@ -156,6 +159,13 @@ def commit_remaining(memory: Memory) -> Iterator[Outcome]:
     for group in _groups(journal.entries(memory.pending)):
         if any(entry.stage != HELD for entry in group) and (made := _commit_group(memory, group)):
             yield made
+
+
+def without_commit(outcome: Outcome, error: commits.CommitPending | git.GitFailed) -> Outcome:
+    """Return an outcome with the reason why its commit failed, and a hint."""
+    if isinstance(error, git.GitFailed):
+        return msgspec.structs.replace(outcome, pending=error.message, hint="fix the cause, then run `memctl commit`")
+    return msgspec.structs.replace(outcome, pending=error.why, hint=error.hint)
 
 
 def with_author(memory: Memory, change: Change, reason: str = "") -> Change:
@@ -229,7 +239,7 @@ def _commit_group(
             hint = "; ".join(filter(None, (error.hint, _way_on(memory, change))))
             return _postpone(group, Outcome(change, pending=error.why, hint=hint, all_pending=for_all))
         except git.GitFailed as error:  # the files are written; a second try must not write them again
-            return Outcome(change, pending=error.message, hint="fix the cause, then run `memctl commit`")
+            return without_commit(Outcome(change), error)
         for entry in group:
             journal.drop(entry)
         return Outcome(change, commit=name, documents=rendered) if name else None
@@ -423,14 +433,12 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
 
     try:
         commits.forbid_if_unsafe(memory.repository)
-        _refuse_edited(memory, open_batch, paths, **allowed)
+        for path in set(paths) & batches.differing_from_tip(memory, open_batch, {}).keys():
+            if why := manual_edits.objection(memory, path, **allowed):  # edited by hand since
+                raise commits.CommitPending(*why)
         outcome = _with_documents(memory, _ALL, paths, commit_with) or outcome
-    except commits.CommitPending as error:
-        outcome = msgspec.structs.replace(outcome, pending=error.why, hint=error.hint)
-    except git.GitFailed as error:
-        outcome = msgspec.structs.replace(
-            outcome, pending=error.message, hint="fix the cause, then run `memctl commit`"
-        )
+    except (commits.CommitPending, git.GitFailed) as error:
+        outcome = without_commit(outcome, error)
     finally:
         memory.asked = None
     if outcome.pending:
@@ -459,13 +467,6 @@ def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
         recovery.recover(memory)
         settled = sync_batch(memory)
         return settled if settled or only_if_moved else squash(memory)
-
-
-def _refuse_edited(memory: Memory, open_batch: Batch, paths: Sequence[str], **allowed: bool) -> None:
-    """Raise CommitPending if a file of a batch was edited by hand since, and must not be committed so."""
-    for path in set(paths) & batches.differing_from_tip(memory, open_batch, {}).keys():
-        if why := manual_edits.objection(memory, path, **allowed):
-            raise commits.CommitPending(*why)
 
 
 def _is_unsafe(memory: Memory) -> bool:
@@ -511,11 +512,6 @@ def _refuse_later_edits(memory: Memory, paths: Iterable[str], *, allow_secret: b
             raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.SECRET_HINT) from None
 
 
-def _left_alone(memory: Memory, path: str, why: str, hint: str) -> Outcome:
-    """Return the outcome for a file that was changed by hand and is not committed, with the reason."""
-    return Outcome(Change(op="commit", title=memory.tracked(path)), pending=why, hint=hint, by_hand=(path,))
-
-
 def _what_happened(memory: Memory, paths: Iterable[str]) -> str:
     """Return the words of a commit's subject for files that somebody changed or deleted without memctl."""
     are_there = {(memory.folder / path).exists() for path in paths}
@@ -539,9 +535,5 @@ def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
 
     try:
         return _with_documents(memory, _ALL, paths, commit_with) or Outcome(change)
-    except commits.CommitPending as error:
-        return Outcome(change, pending=error.why, hint=error.hint, by_hand=tuple(paths))
-    except git.GitFailed as error:
-        return Outcome(
-            change, pending=error.message, hint="fix the cause, then run `memctl commit`", by_hand=tuple(paths)
-        )
+    except (commits.CommitPending, git.GitFailed) as error:
+        return without_commit(Outcome(change, by_hand=tuple(paths)), error)

@@ -114,15 +114,10 @@ def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Compa
         return comparison
     if snapshot.config.docs:
         return replace(comparison, stale={}, orphans=(), sources_stale=False)
-    existing = {
-        path
-        for path in (*comparison.stale, f"{FOLDER}/{SOURCES}")
-        if documents.current_text(snapshot, path) is not None
-    }
-    stale = {path: text for path, text in comparison.stale.items() if path in existing}
-    return replace(
-        comparison, stale=stale, sources_stale=comparison.sources_stale and f"{FOLDER}/{SOURCES}" in existing
-    )
+    here = documents.current_text
+    stale = {path: text for path, text in comparison.stale.items() if here(snapshot, path) is not None}
+    sources_stale = comparison.sources_stale and here(snapshot, f"{FOLDER}/{SOURCES}") is not None
+    return replace(comparison, stale=stale, sources_stale=sources_stale)
 
 
 def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:

@@ -87,7 +87,8 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
         if not options.dry_run:
             _refuse_if_unsafe(memory)
         snapshot = load.disk(memory)
-        untouchable = _untouchable(memory, snapshot, options)
+        owned = {} if options.allow_owned else guard.forbidden_records(memory, snapshot.records)
+        untouchable = owned | dict.fromkeys(pending_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
         judged = judge(snapshot, memory.now, untouchable)
         gone = {verdict.record.path for verdict in judged.due if verdict.action == "delete"}
         folding = _fold(memory, snapshot, gone | untouchable.keys(), dry_run=options.dry_run)
@@ -110,12 +111,6 @@ def _has_pending_change(memory: Memory) -> bool:
     """Return whether a change waits for its commit. The lock excludes changes that another process writes now."""
     with lock.hold(memory.repository.shared / "lock"):
         return any(entry.stage == PENDING and not entry.undone for entry in pending_state.open_entries(memory))
-
-
-def _untouchable(memory: Memory, snapshot: Snapshot, options: WriteOptions) -> dict[str, str]:
-    """Return the paths of files that are left alone, each with why."""
-    owned = {} if options.allow_owned else guard.forbidden_records(memory, snapshot.records)
-    return owned | dict.fromkeys(pending_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
 
 
 def change(
@@ -166,13 +161,8 @@ def _unlink(snapshot: Snapshot, deleted: list[Record], values: Values) -> list[R
             linked = {name for field in changed if field != "parent_memory_id" for name in getattr(record, field)}
             linked |= {memory_ids[record.parent_memory_id or ""]} if "parent_memory_id" in changed else set()
             targets = sorted(linked & (names | set(memory_ids.values())))
-            deeds.append(
-                RecordAction(
-                    "unlink",
-                    record.id,
-                    f"{', '.join(targets)} was deleted" if len(targets) == 1 else f"{', '.join(targets)} were deleted",
-                )
-            )
+            reason = f"{', '.join(targets)} {'was' if len(targets) == 1 else 'were'} deleted"
+            deeds.append(RecordAction("unlink", record.id, reason))
     return deeds
 
 

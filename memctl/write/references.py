@@ -16,7 +16,7 @@ from memctl.record import frontmatter, frontmatter_edit, handoff, pages
 from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import OTHER_END
 from memctl.record.mentions import REFERENCE
-from memctl.record.record import ORDER, Record
+from memctl.record.record import ORDER
 from memctl.write import id_collisions
 from memctl.write.id_collisions import Holder, MemoryFile
 
@@ -116,7 +116,8 @@ class Rewriting:
     def _references(self, file: MemoryFile) -> Iterator[Reference]:
         """Yield the references in a file to shared names."""
         pairs = [(match, name) for match in REFERENCE.finditer(file.text) if (name := self._name(match[0]))]
-        if not pairs and not (file.record and self._is_linked(file.record)):
+        linked = (name for key in OTHER_END for name in getattr(file.record, key)) if file.record else ()
+        if not pairs and self._by_name.keys().isdisjoint(linked):
             return
         skipped = _skipped_spans(file)
         for match, name in pairs:
@@ -127,9 +128,6 @@ class Rewriting:
             for name in getattr(file.record, key):
                 if name in self._by_name:
                     yield Reference(name, _line_of(file.text, key, name), key=key)
-
-    def _is_linked(self, record: Record) -> bool:
-        return any(name in self._by_name for key in OTHER_END for name in getattr(record, key))
 
     def _name(self, text: str) -> str:
         """Return the shared name that a text begins with, "" for none; a heading's number begins with its page's."""

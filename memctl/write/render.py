@@ -94,12 +94,8 @@ def _commit_documents(memory: Memory, change: Change, paths: Sequence[str]) -> O
     try:
         name = commit.commit_paths(memory, dict.fromkeys(paths), [change])
         return Outcome(change, commit=name, documents=tuple(paths))
-    except commits.CommitPending as error:
-        return Outcome(change, pending=error.why, hint=error.hint, documents=tuple(paths))
-    except git.GitFailed as error:
-        return Outcome(
-            change, pending=error.message, hint="fix the cause, then run `memctl commit`", documents=tuple(paths)
-        )
+    except (commits.CommitPending, git.GitFailed) as error:
+        return commit.without_commit(Outcome(change, documents=tuple(paths)), error)
 
 
 def _untrack_documents(memory: Memory, change: Change, making: Renderer, *, force: bool) -> Outcome:

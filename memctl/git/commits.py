@@ -491,14 +491,8 @@ class Importer:
         """
         author, committer = identities
         text = message.encode()
-        head = [
-            f"commit {_SCRATCH_BRANCH}",
-            "mark :1",
-            f"author {author}",
-            f"committer {committer}",
-            f"data {len(text)}",
-        ]
-        parts = [b"feature done\nfeature get-mark\n", "\n".join(head).encode(), b"\n", text, b"\n"]
+        head = f"commit {_SCRATCH_BRANCH}\nmark :1\nauthor {author}\ncommitter {committer}\ndata {len(text)}\n"
+        parts = [b"feature done\nfeature get-mark\n", head.encode(), text, b"\n"]
         if parent:
             parts.append(f"from {parent}\n".encode())
         for path, content in files.items():

@@ -117,9 +117,8 @@ def skipped(out: bytes) -> frozenset[str]:
 
 def sparse_paths(repository: Repository, folder: str) -> list[str]:
     """Return the files below a folder that are in HEAD, but not in the worktree because of a sparse checkout."""
-    out = git.read(["ls-files", "-t", "-z", "--", folder], repository.top)
-    skipped = [git.decode_path(item[2:]) for item in out.split(b"\0") if item[:1] == b"S"]
-    return [path for path in skipped if not os.path.lexists(repository.top / path)]
+    paths = sorted(skipped(read(repository, folder)))
+    return [path for path in paths if not os.path.lexists(repository.top / path)]
 
 
 def is_tracked(top: Path, path: str) -> bool:

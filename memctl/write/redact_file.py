@@ -155,8 +155,7 @@ def _without_credentials(write: Write) -> str:
         for secrets in several:
             redacted = redact(write.path, text, secrets)
             if checkpoint.is_json(write.path) and not is_readable(write.path, redacted):
-                # A mark that would make its value longer is cut.
-                redacted = _with_values(text, lambda value: redact_text(value, secrets)[: len(value)])  # noqa: B023
+                redacted = _redact_to_size(text, secrets)
             if is_readable(write.path, redacted) or not is_readable(write.path, text):
                 text = redacted
                 if secrets is new:
@@ -183,6 +182,11 @@ def _new_secrets(write: Write, text: str) -> Secrets:
         for secret, rule in secrets.items()
         if secret not in before and (is_common(secret) or secret not in known)
     }
+
+
+def _redact_to_size(text: str, secrets: Secrets) -> str:
+    """Redact the values of a checkpoint, cutting a mark that would make its value longer."""
+    return _with_values(text, lambda value: redact_text(value, secrets)[: len(value)])
 
 
 def _with_values(text: str, changed: Callable[[str], str]) -> str:

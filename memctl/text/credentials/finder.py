@@ -121,8 +121,6 @@ def find(text: str, *, strict: bool = False) -> list[Span]:
     flat = _flat(text)
     places = list(_by_rules(flat))
     if strict:
-        import memctl.text.credentials.values as values
-
         last = len(rules.table())
         places += [(start, end, last) for start, end in values.random_words(flat)]
     return _merge(flat, places) if places else []
@@ -172,11 +170,7 @@ def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:
 
 def _flat(text: str) -> str:
     """Return a text of the same length in ASCII, with NUL characters in place of the marks of earlier redactions."""
-    return _without_marks(text if text.isascii() else text.encode("ascii", "replace").decode())
-
-
-def _without_marks(flat: str) -> str:
-    """Return a text with NUL in place of redaction marks, since no credential contains NUL."""
+    flat = text if text.isascii() else text.encode("ascii", "replace").decode()
     if not any(mark in flat for mark in _MARKS):
         return flat
     return mark_pattern().sub(lambda match: "\0" * len(match[0]), flat)

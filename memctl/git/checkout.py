@@ -39,10 +39,8 @@ def changed_files(repository: Repository, old: str, new: str) -> list[CheckoutCh
     for meta in words:
         if meta:
             _, mode, before, after, _ = meta.decode().lstrip(":").split()
-            path = os.fsdecode(next(words))
-            result.append(
-                CheckoutChange(path, "" if not int(before, 16) else before, "" if not int(after, 16) else after, mode)
-            )
+            before, after = (blob if int(blob, 16) else "" for blob in (before, after))
+            result.append(CheckoutChange(os.fsdecode(next(words)), before, after, mode))
     return result
 
 

@@ -138,9 +138,8 @@ class FirstCommits:
             adders = additions.get(f"{self._prefix}/{origin.path}", ())
             matching = [addition for addition in adders if not mark or mark in (texts[addition.blob] or b"")]
             if matching:
-                first = min(
-                    matching, key=lambda addition: (addition.seconds, addition.commit)
-                )  # in each clone the same
+                # In each clone the same.
+                first = min(matching, key=lambda addition: (addition.seconds, addition.commit))
                 self._commits[origin], self._seconds[first.commit] = first.commit, first.seconds
                 self._all_commits[origin] = {addition.commit for addition in matching}
 

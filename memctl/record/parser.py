@@ -112,10 +112,8 @@ def _wrong_values(record: Record, wrong_times: list[tuple[str, str]]) -> list[tu
     wrong += wrong_times
     if record.section is not None and not SECTION.fullmatch(record.section):
         wrong.append(("section", disallowed(record.section, _ALLOWED["section"])))
-    for tag in record.tags:
-        if not tag.strip() or "," in tag or _has_control_characters(tag):
-            wrong.append(("tags", disallowed(record.tags, _ALLOWED["tags"])))
-            break
+    if any(not tag.strip() or "," in tag or _has_control_characters(tag) for tag in record.tags):
+        wrong.append(("tags", disallowed(record.tags, _ALLOWED["tags"])))
     for name in ("title", "agent_id", "project_id"):
         if _has_control_characters(getattr(record, name)):
             wrong.append((name, disallowed(getattr(record, name), "one line of text without control characters")))

@@ -166,9 +166,8 @@ class Snapshot:
             raise MemctlError("\n".join([f"{reference!r} matches several records:", *shown, *more]), hint)
         self._refuse_broken(wanted)
         self.withheld.refuse_record(wanted)
-        raise MemctlError(
-            f"there is no record {reference!r}{self._place()}", self._suggestion(wanted), kind="not-found"
-        )
+        place = "" if self.source == "disk" else f" at {self.source}"
+        raise MemctlError(f"there is no record {reference!r}{place}", self._suggestion(wanted), kind="not-found")
 
     def with_foreign_name(self, name: str) -> list[Record]:
         """Return the records to which another tool gave the name `name`, such as `bd-xmf`, in their front matter."""
@@ -187,9 +186,6 @@ class Snapshot:
                 f"{ids.id_in_path(faults[0].path)} can't be read: {faults[0]}",
                 "correct the file; `memctl check` lists all files that can't be read",
             )
-
-    def _place(self) -> str:
-        return "" if self.source == "disk" else f" at {self.source}"
 
     def _suggestion(self, wanted: str) -> str:
         from difflib import get_close_matches

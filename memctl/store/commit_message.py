@@ -51,15 +51,11 @@ def compose_squash(subjects: Sequence[str], trailers: Sequence[message.Trailers]
     subject = listed[0] if len(listed) == 1 else f"{len(listed)} changes{': ' if names else ''}{names}"
     lines = [("Memctl-Op", op) for trailer in trailers for op in trailer.ops]
     lines += [("Memctl-Id", name) for name in ids] if len(ids) <= _MAX_IDS else [("Memctl-Count", str(len(ids)))]
-    lines += [("Memctl-Actor", trailer.actor) for trailer in trailers] + [
-        ("Memctl-Session", trailer.session) for trailer in trailers
-    ]
-    body = (
-        "\n".join(message.shorten(f"- {message.one_line(identifier)}") for identifier in listed)
-        if len(listed) > 1
-        else ""
-    )
-    return message.compose(f"{TYPE}: {subject}", body, [*lines, ("Memctl-Base", base), ("Memctl-Changes", tip)])
+    lines += [("Memctl-Actor", trailer.actor) for trailer in trailers]
+    lines += [("Memctl-Session", trailer.session) for trailer in trailers]
+    items = [message.shorten(f"- {message.one_line(text)}") for text in listed] if len(listed) > 1 else []
+    lines += [("Memctl-Base", base), ("Memctl-Changes", tip)]
+    return message.compose(f"{TYPE}: {subject}", "\n".join(items), lines)
 
 
 def compose_join(base: str, tip: str, commit: str) -> str:

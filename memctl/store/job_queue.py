@@ -175,11 +175,8 @@ def _try_job(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Faul
 def _run_job(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
     """Do the job of a note, and return whether the note has been deleted."""
     if note.tries >= MOST_TRIES:
-        fault(
-            MemctlError(
-                f"an event of an agent's session was dropped: {note.tries} processes that worked on it were killed"
-            )
-        )
+        why = f"{note.tries} processes that worked on it were killed"
+        fault(MemctlError(f"an event of an agent's session was dropped: {why}"))
         note.file.unlink(missing_ok=True)
         return True
     started = note.file.with_name(note.file.name.replace(f"-{note.tries}-", f"-{note.tries + 1}-", 1))

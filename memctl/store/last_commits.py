@@ -199,11 +199,8 @@ def _update_table(memory: Memory, cache: Cache, head: str) -> bool:
         return True
     from memctl.git import history  # mostly the table is up to date
 
-    start = (
-        before[0]
-        if before[0] and before[1] == now[1] and history.is_ancestor(memory.repository, before[0], head)
-        else ""
-    )
+    start = before[0] if before[1] == now[1] else ""
+    start = start if start and history.is_ancestor(memory.repository, start, head) else ""
     revisions = f"{start}..{head}" if start else head
     folders = [memory.tracked(folder) for folder in BY_FOLDER]
     result = _by_text(_introductions(memory, folders, revisions))
@@ -255,7 +252,6 @@ class CommitsBetween:
         """Return the paths of the records that at least one of `commits` (ids) changed, sorted."""
         if self._cache is None or not commits:
             return []
-        statement = (
-            f"SELECT DISTINCT path FROM introductions WHERE id IN ({', '.join('?' * len(commits))}) ORDER BY path"
-        )
+        wanted = f"id IN ({', '.join('?' * len(commits))})"
+        statement = f"SELECT DISTINCT path FROM introductions WHERE {wanted} ORDER BY path"
         return [path for (path,) in self._cache.database.execute(statement, list(commits))]

@@ -227,10 +227,7 @@ class StoredTexts:
         return {key: rows[0][0] for key, rows in rows_by_key if rows}
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
-        with (
-            suppress(sqlite3.OperationalError),
-            self._index.transaction(),
-        ):  # if another process writes, they are computed again
+        with suppress(sqlite3.OperationalError), self._index.transaction():  # else they are computed again
             self._index.database.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?)", values.items())
 
     def without(self, paths: Collection[str]) -> StoredTexts:

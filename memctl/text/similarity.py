@@ -150,10 +150,8 @@ def terms(text: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
+    fitting = (ending for ending in _ENDINGS if word.endswith(ending) and len(word) - len(ending) >= 3)
+    return word.removesuffix(next(fitting, ""))
 
 
 def plain_words(text: str) -> list[str]:

@@ -68,10 +68,6 @@ class _Folding(msgspec.Struct, frozen=True):
     counts: dict[str, tuple[int, int]] = {}
     values: Values = {}
 
-    @property
-    def totals(self) -> dict[str, int]:
-        return {memory_id: total for memory_id, (_, total) in self.counts.items()}
-
 
 def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
     """Archive and delete the records that are due for it at `memory.now`, in one commit.
@@ -99,7 +95,8 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
 
     outcome = transaction.carry_out(memory, plan, options)
     if folding.counts and not options.dry_run:
-        retrieval_folding.finish(memory.repository.shared, folding.totals)
+        totals = {memory_id: total for memory_id, (_, total) in folding.counts.items()}
+        retrieval_folding.finish(memory.repository.shared, totals)
     if outcome.change.is_empty and _has_pending_change(memory):
         outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` commits it")
     return MaintenanceResult(

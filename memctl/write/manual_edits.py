@@ -20,9 +20,8 @@ from memctl.team import guard
 from memctl.write import credentials
 
 _ID = re.compile(r"""^id:[ \t]*["']?([^\s"'#]+)""", re.MULTILINE)
-SECRET_HINT = (
-    "remove the credential, or commit it with `memctl commit --allow-secret`"  # the hint for a file with a credential
-)
+# The hint for a file with a credential.
+SECRET_HINT = "remove the credential, or commit it with `memctl commit --allow-secret`"
 
 
 def is_ours(path: str, code: str) -> bool:
@@ -55,10 +54,8 @@ def objection(
     why, hint = "", f"correct {memory.tracked(path)} first"
     try:
         if path.endswith("/"):
-            why, hint = (
-                f"{memory.tracked(path)} is a Git repository of its own",
-                f"move {memory.tracked(path)} out of the memory",
-            )
+            why = f"{memory.tracked(path)} is a Git repository of its own"
+            hint = f"move {memory.tracked(path)} out of the memory"
         elif (memory.folder / path).exists() or (memory.folder / path).is_symlink():
             files.locate(memory.folder, path)
             text = files.read(memory.folder, path)

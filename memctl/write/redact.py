@@ -214,11 +214,7 @@ def _find(plan: _Plan, paths: Iterable[str], texts: dict[str, str]) -> None:
     while True:
         for path in ahead:
             seen.add(path)
-            plan.secrets |= {
-                text: rule
-                for text, rule in redact_file.find(path, texts.get(path, "")).items()
-                if text not in plan.secrets
-            }
+            plan.secrets = {**plan.secrets, **redact_file.find(path, texts.get(path, "")), **plan.secrets}
         ahead = [
             path
             for path, text in texts.items()

@@ -13,7 +13,7 @@ from memctl.errors import MemctlError
 from memctl.pages import generated_header
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, config, frontmatter, frontmatter_edit, pages, session_page
-from memctl.record.change import Change, Write
+from memctl.record.change import Change, Delete, Write
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.parser import parse
 from memctl.store import files
@@ -118,17 +118,10 @@ def redact_change(change: Change, secrets: Secrets) -> Change:
     """Return a change with each secret replaced in its texts and in its commit message."""
     plain = map_texts(msgspec.to_builtins(change), lambda text: redact_text(text, secrets))
     writes = tuple(
-        msgspec.structs.replace(
-            write,
-            path=write.path,
-            text=redact(write.path, write.text, secrets),
-            old=None if write.old is None else redact(write.path, write.old, secrets),
-        )
+        Write(write.path, redact(write.path, write.text, secrets), write.old and redact(write.path, write.old, secrets))
         for write in change.writes
     )
-    deletes = tuple(
-        msgspec.structs.replace(delete, old=redact(delete.path, delete.old, secrets)) for delete in change.deletes
-    )
+    deletes = tuple(Delete(delete.path, redact(delete.path, delete.old, secrets)) for delete in change.deletes)
     return msgspec.structs.replace(msgspec.convert(plain, Change), writes=writes, deletes=deletes)
 
 

@@ -62,9 +62,8 @@ class Rewriting:
 
     def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:
         self._by_name: dict[str, list[Holder]] = {}
-        for holder in sorted(
-            holders, key=lambda holder: holder.now != holder.name
-        ):  # the holder that keeps the name comes first
+        # The holder that keeps the name comes first.
+        for holder in sorted(holders, key=lambda holder: holder.now != holder.name):
             self._by_name.setdefault(holder.name, []).append(holder)
         things = {(holder.path, holder.origin.mark): holder for holder in holders if not holder.origin.line}
         self._moving = {key: holder for key, holder in things.items() if holder.moves}

@@ -357,10 +357,8 @@ def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
     if flat[start - 1 : start] == "=" and name.isupper():
         return start + len(value.rstrip(",;)]}"))
     cut = next((place for place, sign in enumerate(value) if sign in ",;)]}|"), len(value))
-    rest = value.find("&")
-    return start + min(
-        cut, rest if 0 <= rest < value.rfind("=") else cut
-    )  # the next parameter of a URL is no part of it
+    rest = value.find("&")  # the next parameter of a URL is no part of it
+    return start + min(cut, rest if 0 <= rest < value.rfind("=") else cut)
 
 
 def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: str) -> bool:

@@ -160,15 +160,21 @@ def _check_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:
         )
 
 
+def why_unsafe(repository: Repository) -> tuple[str, str]:
+    """Return why no commit can be made now, such as a merge, and a hint; two empty texts if one can be made."""
+    if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing_process()):
+        why = "another commit is being made: memctl was called by a Git hook"
+        return why, "run `memctl commit` once that commit is made"
+    if operation := repository.under_way():
+        return operation + UNDER_WAY, f"run `memctl commit` once the {operation[2:]} is over"
+    return "", ""
+
+
 def forbid_if_unsafe(repository: Repository) -> None:
     """Raise CommitPending inside the hook of another commit, and during a merge, rebase or the like."""
-    if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing_process()):
-        raise AllPending(
-            "another commit is being made: memctl was called by a Git hook",
-            "run `memctl commit` once that commit is made",
-        )
-    if operation := repository.under_way():
-        raise AllPending(operation + UNDER_WAY, f"run `memctl commit` once the {operation[2:]} is over")
+    why, hint = why_unsafe(repository)
+    if why:
+        raise AllPending(why, hint)
 
 
 def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None], hooks: Sequence[Path]) -> bool:

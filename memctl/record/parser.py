@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record import frontmatter, ids
-from memctl.record.errors import FrontMatterError
+from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.frontmatter import parse_frontmatter
 from memctl.record.kinds import KINDS, SEVERITIES
 from memctl.record.record import LISTS, ORDER, TIMES, TITLE, TITLE_LIMIT, Record
@@ -62,6 +62,14 @@ def parse(text: str, path: str) -> tuple[Record, str]:
 
         raise invalid_record(text, path, wrong)
     return record, body
+
+
+def parse_new(text: str, path: str, what: str) -> tuple[Record, str]:
+    """Return the record in a text, and the text's body; raises MemctlError, which calls the text `what`, if invalid."""
+    try:
+        return parse(text, path)
+    except InvalidRecord as error:
+        raise MemctlError(f"{what} is not a valid record:\n{error}") from None
 
 
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -114,6 +115,12 @@ class Snapshot:
     def body(self, record: Record) -> str:
         """Return the body of a record, in Markdown."""
         return body_of(self.read(record.path), record.path)
+
+    def try_read(self, path: str) -> str | None:
+        """Return the text of a file below `.memory/`, None if it is missing or can't be read."""
+        with suppress(InvalidRecord, OSError):
+            return self.read(path)
+        return None
 
     def find(self, identifier: str) -> Record | None:
         """Return the record with an id, or with the UUID in its field `memory_id`; None if there is none.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 from zlib import crc32
 
 import msgspec
@@ -27,6 +28,7 @@ from memctl.record.record import Record
 FILE = "cache.db"  # in the folder of the worktree's memory
 # Raise it when facts are read from the repository's files in another way: purposes, outlines.
 _READING_VERSION = 3
+T = TypeVar("T")
 _TIMEOUT = 2  # seconds to wait for another process that writes
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _RULES = f"{_PACKAGE}/text/credentials/rules.txt"
@@ -60,18 +62,25 @@ class Undecodable(MemctlError, sqlite3.DatabaseError):
     """Raised if a row of a cache can't be decoded."""
 
 
-def discard_undecodable(database: sqlite3.Connection) -> Undecodable:
-    """Delete the file of a cache in which a row can't be decoded, and return an error for the caller to raise.
+def decoder(database: sqlite3.Connection, form: type[T]) -> Callable[[bytes], T]:
+    """Return a function that decodes values of a cache; it raises Undecodable, and deletes the cache's file then.
 
     `database` is the open connection to the cache. A cache in memory has no file to delete.
     """
-    file = database.execute("PRAGMA database_list").fetchone()[2]
-    if file:
-        discard(Path(file))
-    return Undecodable(
-        "memctl's cache of the memory was damaged; it is deleted now, and the next command makes it again",
-        "run the command again",
-    )
+    decode = msgspec.msgpack.Decoder(form).decode
+
+    def checked(packed: bytes) -> T:
+        try:
+            return decode(packed)
+        except msgspec.MsgspecError:
+            if file := database.execute("PRAGMA database_list").fetchone()[2]:
+                discard(Path(file))
+            raise Undecodable(
+                "memctl's cache of the memory was damaged; it is deleted now, and the next command makes it again",
+                "run the command again",
+            ) from None
+
+    return checked
 
 
 class CacheState(msgspec.Struct, frozen=True):
@@ -104,13 +113,9 @@ class CacheContents(msgspec.Struct, frozen=True):
 
         Raises Undecodable if they can't be decoded; the cache's file is deleted then.
         """
-        try:
-            faults = [
-                fault for packed in self.packed_faults for fault in msgspec.msgpack.decode(packed, type=list[Fault])
-            ]
-            return msgspec.msgpack.decode(self.packed, type=list[Record]), faults
-        except msgspec.MsgspecError:
-            raise discard_undecodable(self.database) from None
+        decode = decoder(self.database, list[Fault])
+        faults = [fault for packed in self.packed_faults for fault in decode(packed)]
+        return decoder(self.database, list[Record])(self.packed), faults
 
 
 class Cache:
@@ -186,13 +191,10 @@ class Cache:
 
     def records_at(self, paths: Iterable[str]) -> dict[str, Record]:
         """Return the records at some paths, by path; paths without a valid record are left out."""
-        decode = msgspec.msgpack.Decoder(Record).decode
+        decode = decoder(self.database, Record)
         find = "SELECT record FROM records WHERE path = ? AND record NOT NULL"
         rows = ((path, self.database.execute(find, (path,)).fetchone()) for path in paths)
-        try:
-            return {path: decode(row[0]) for path, row in rows if row}
-        except msgspec.MsgspecError:
-            raise discard_undecodable(self.database) from None
+        return {path: decode(row[0]) for path, row in rows if row}
 
     def paths(self) -> set[str]:
         """Return the paths of all files in the cache."""

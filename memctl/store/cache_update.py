@@ -21,7 +21,7 @@ from memctl.record.pages import code_path
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.store import files
-from memctl.store.cache import FILE, Cache, CacheState, discard_undecodable
+from memctl.store.cache import FILE, Cache, CacheState, decoder
 from memctl.store.memory import Memory
 from memctl.text import characters
 
@@ -275,10 +275,7 @@ def _remove(cache: Cache, path: str) -> None:
     row = cache.database.execute("SELECT number, record FROM records WHERE path = ?", (path,)).fetchone()
     if row:
         if row[1] is not None:
-            try:
-                _count_tags(cache, [msgspec.msgpack.decode(row[1], type=Record)], -1)
-            except msgspec.MsgspecError:
-                raise discard_undecodable(cache.database) from None
+            _count_tags(cache, [decoder(cache.database, Record)(row[1])], -1)
         cache.database.execute("DELETE FROM records WHERE number = ?", row[:1])
         cache.database.execute("DELETE FROM code_refs WHERE path = ?", (path,))
 

@@ -50,18 +50,10 @@ def add(folder: SessionDir, entry: Mapping[str, Any]) -> None:
     `folder` is the session's folder. `entry` is the event, which JSON must be able to represent; `run_jobs` passes it
     to the function that does the work.
     """
-    place = folder.root / JOBS
-    name = f"{time.time_ns():020d}-0-{folder.key}.json"
-    hidden = place / f".{name}"
     import json  # every command imports this module, and few need JSON
 
-    try:
-        with open(private_files.open_file(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
-            stream.write(json.dumps(entry).encode())
-        os.replace(hidden, place / name)
-    except OSError:
-        hidden.unlink(missing_ok=True)
-        raise
+    file = folder.root / JOBS / f"{time.time_ns():020d}-0-{folder.key}.json"
+    private_files.replace_file(file, json.dumps(entry).encode())
 
 
 def notes(root: Path) -> list[JobNote]:

@@ -164,7 +164,8 @@ class FilesOnDisk:
         folders = {os.path.dirname(file) for file in new.values()}
         real = {folder for folder in folders if os.path.realpath(folder) == folder}
         plain = [path for path, file in new.items() if os.path.dirname(file) in real and _is_plain(file, path)]
-        fast_ones = [path for path in plain if _is_fast_to_hash(new[path])]
+        readable = [path for path in plain if os.access(new[path], os.R_OK)]
+        fast_ones = [path for path in readable if os.path.getsize(new[path]) <= _LARGE]
         self._hashed |= {path: blob for path in fast_ones if (blob := _hash_file(new[path], likely)) in likely}
         unlike = [path for path in fast_ones if path not in self._hashed]
         self._hashed |= trees.worktree_blob_ids(self._repository, unlike)
@@ -280,11 +281,6 @@ def _current_blobs(entries: bytes, differing: Mapping[str, bool]) -> dict[str, s
 def _is_plain(file: str, path: str) -> bool:
     is_file = os.path.isfile(file) and not os.path.islink(file)
     return is_file and not path.endswith("/") and "\n" not in path and not _is_memory(path)
-
-
-def _is_fast_to_hash(file: str) -> bool:
-    """Return whether a file can be read and is small enough to be hashed here."""
-    return os.access(file, os.R_OK) and os.path.getsize(file) <= _LARGE
 
 
 def _hash_file(file: str, likely: Collection[str]) -> str:

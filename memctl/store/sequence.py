@@ -93,10 +93,8 @@ def _search(memory: Memory, kind: Kind, day: str) -> int:
     below = f"{memory.prefix}/{kind.folder}/{day[:7]}"
     since = timestamps.days_before(f"{day}T00:00:00Z", _SLACK_DAYS)
     names = history.paths_ever(memory.repository, below, since, everywhere=True)
-    highest = _highest_of([name.rpartition("/")[2] for name in names], series)
-    for top in memory.repository.worktrees():
-        highest = max(highest, _highest(top / below, series))
-    return highest
+    here = (_highest(top / below, series) for top in memory.repository.worktrees())
+    return max(_highest_of([name.rpartition("/")[2] for name in names], series), *here)
 
 
 def _highest_ever(memory: Memory) -> dict[str, int]:

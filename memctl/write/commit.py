@@ -381,7 +381,7 @@ def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
 
     The caller has finished interrupted writes.
     """
-    if _is_unsafe(memory):
+    if any(commits.why_unsafe(memory.repository)):
         return None
     noted, (branch, head) = batches.branch_here(memory), memory.repository.branch()
     if not noted and not (memory.repository.tip(batches.ref(memory, branch)) and batches.is_wanted(memory)):
@@ -461,21 +461,12 @@ def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
 
     if only_if_moved and "GIT_INDEX_FILE" in os.environ:
         batch.unstage(memory)
-    if _is_unsafe(memory):
+    if any(commits.why_unsafe(memory.repository)):
         return None
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
         settled = sync_batch(memory)
         return settled if settled or only_if_moved else squash(memory)
-
-
-def _is_unsafe(memory: Memory) -> bool:
-    """Return whether no commit can be made now, as during a merge."""
-    try:
-        commits.forbid_if_unsafe(memory.repository)
-    except commits.CommitPending:
-        return True
-    return False
 
 
 _ALL = [Change(op="", title="", writes=(Write(CONFIG, "", ""),))]  # what makes all documents be compared

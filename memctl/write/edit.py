@@ -12,9 +12,8 @@ from memctl.errors import USAGE, MemctlError
 from memctl.pages.links import refuse_missing_section, section_marker
 from memctl.record import content_fields, frontmatter, frontmatter_edit, handoff, pages, time_input
 from memctl.record.change import Change, Write
-from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
-from memctl.record.parser import disallowed, parse, problems, refuse_transition
+from memctl.record.parser import disallowed, parse, parse_new, problems, refuse_transition
 from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record
 from memctl.record.required_text import refuse_placeholder
 from memctl.record.snapshot import Snapshot
@@ -61,7 +60,9 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
         for name, value in pairs:
             _apply(record, values, content, action, name, value, now, added)
     if values.get("severity") and "importance" not in values:
-        values |= _default_importance(record, values["severity"])
+        old, new = (IMPORTANCE_BY_SEVERITY.get(name or "") for name in (record.severity, values["severity"]))
+        if new is not None and record.importance == old != new:  # it is the old severity's default
+            values["importance"] = new
     changed = {name: value for name, value in content.items() if before.get(name) != value}
     if "title" in values or changed:
         _protect(record, allow_accepted)
@@ -79,12 +80,6 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     )
 
 
-def _default_importance(record: Record, severity: str) -> dict[str, int]:
-    """Return the default importance of a new severity; {} unless the record has its old severity's default."""
-    old, new = IMPORTANCE_BY_SEVERITY.get(record.severity or ""), IMPORTANCE_BY_SEVERITY.get(severity)
-    return {"importance": new} if new is not None and record.importance == old != new else {}
-
-
 def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: bool = False) -> Change:
     """Return the Change that replaces the whole text of a record, as a person saved it in an editor.
 
@@ -93,12 +88,7 @@ def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: 
     """
     old = snapshot.read(record.path)
     text = frontmatter.clean_newlines(text)
-    try:
-        new, body = parse(text, record.path)
-    except InvalidRecord as error:
-        raise MemctlError(
-            f"the new text of {record.id} is not a valid record:\n" + "\n".join(map(str, error.faults))
-        ) from None
+    new, body = parse_new(text, record.path, f"the new text of {record.id}")
     for name in FIXED:
         if getattr(new, name) != getattr(record, name):
             raise MemctlError(

@@ -81,7 +81,9 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
     def plan(_: sequence.Sequence) -> Change:
         nonlocal judged, folding, old
         if not options.dry_run:
-            _refuse_if_unsafe(memory)
+            why, hint = commits.why_unsafe(memory.repository)
+            if why:
+                raise MemctlError(f"`memctl maintain` can't commit now: {why}", hint)
         snapshot = load.disk(memory)
         owned = {} if options.allow_owned else guard.forbidden_records(memory, snapshot.records)
         untouchable = owned | dict.fromkeys(pending_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
@@ -203,15 +205,6 @@ def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Recor
 def _record_in_file(snapshot: Snapshot, record: Record) -> Record:
     """Return a record as its file has it, without this clone's retrieval counts."""
     return parse(snapshot.read(record.path), record.path)[0]
-
-
-def _refuse_if_unsafe(memory: Memory) -> None:
-    try:
-        commits.forbid_if_unsafe(memory.repository)
-    except commits.CommitPending as error:
-        raise MemctlError(
-            f"`memctl maintain` can't commit now: {error.why}", error.hint or "run `memctl maintain` again later"
-        ) from None
 
 
 def _title(judged: DueChanges, folded: int, checkpoints: int) -> str:

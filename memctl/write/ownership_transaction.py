@@ -67,7 +67,8 @@ def carry_out(
     Change. If `remote` is the name of a remote, the coordination state changes there first. Raises MemctlError if
     either change is refused; then nothing has changed.
     """
-    _refuse_unsafe(memory)
+    if why := commits.why_unsafe(memory.repository)[0]:
+        raise MemctlError(f"sections can't be handed over now: {why}", "run the command again once Git can commit")
     terms = Terms(options.reason, options.dry_run)
     with ref_state.locked(memory):
         _recover(memory, write, ask_remote=bool(remote))
@@ -256,12 +257,3 @@ def _rebase(memory: Memory, change: Change) -> Change:
             text = merge.merge(write.old, now, text).text if write.old is not None else now
         writes.append(Write(write.path, text, now))
     return msgspec.structs.replace(change, writes=tuple(writes))
-
-
-def _refuse_unsafe(memory: Memory) -> None:
-    try:
-        commits.forbid_if_unsafe(memory.repository)
-    except commits.CommitPending as error:
-        raise MemctlError(
-            f"sections can't be handed over now: {error.why}", "run the command again once Git can commit"
-        ) from None

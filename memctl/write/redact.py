@@ -13,7 +13,6 @@ from memctl.git import history_search, index, trees
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, ids, session_page
 from memctl.record.change import REDACT, Change, Write, WriteOptions
-from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import erasure, files, journal, load, lock, pending_state, sessions_ref
 from memctl.store.erasure import Erasure
@@ -199,13 +198,8 @@ def _below(memory: Memory, start: Path, name: str) -> str:
 
 def _texts(snapshot: Snapshot) -> dict[str, str]:
     """Return the text of each file of the memory that can be read."""
-    texts = {}
-    for path in snapshot.names(""):
-        try:
-            texts[path] = snapshot.read(path)
-        except (InvalidRecord, OSError):
-            continue
-    return texts
+    texts = {path: snapshot.try_read(path) for path in snapshot.names("")}
+    return {path: text for path, text in texts.items() if text is not None}
 
 
 def _find(plan: _Plan, paths: Iterable[str], texts: dict[str, str]) -> None:

@@ -17,7 +17,7 @@ from memctl.record.checkpoint import Version
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import package_path
 from memctl.record.kinds import BY_PREFIX, HANDOFF
-from memctl.record.parser import parse
+from memctl.record.parser import parse, parse_new
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, files, journal, lock, pending_state, sessions_ref
 from memctl.store.journal import PendingEntry
@@ -38,7 +38,7 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
     refuse_offered(snapshot, records)
     gone = {record.path for record in records}
     packages = {package_path(record.path) for record in records if record.memory_type == HANDOFF.name}
-    packages = {path for path in packages if _exists(snapshot, path)}
+    packages = {path for path in packages if snapshot.try_read(path)}
     writes: dict[str, Write] = {}
     for record in records:
         users = [user for user in links.linked_from(snapshot, record) if user.path not in gone]
@@ -65,14 +65,6 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
         writes=tuple(writes.values()),
         deletes=tuple(Delete(path, snapshot.read(path)) for path in sorted(gone | packages)),
     )
-
-
-def _exists(snapshot: Snapshot, path: str) -> bool:
-    """Return whether a Snapshot has a readable file at a path."""
-    try:
-        return bool(snapshot.read(path))
-    except (FileNotFoundError, InvalidRecord):
-        return False
 
 
 def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | None) -> Change:
@@ -194,12 +186,7 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
     Raises MemctlError if the record did not exist in the revision, or if that text is not a valid record.
     """
     text = _file_at(memory, path, revision)
-    try:
-        parse(text, path)
-    except InvalidRecord as error:
-        raise MemctlError(
-            f"the version to restore of {memory.tracked(path)} is not a valid record:\n" + str(error)
-        ) from None
+    parse_new(text, path, f"the version to restore of {memory.tracked(path)}")
     return text
 
 

@@ -62,19 +62,18 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
             dirty = pending_state.uncommitted(memory)
         waiting = [path for path in documents.up_to_date((*making.names(), SOURCES), result) if path in dirty]
         paths = tuple(dict.fromkeys((*changed, *waiting)))
-        if no_commit and paths:
-            why = "--no-commit was given"
-            return Outcome(change, pending=why, hint="`memctl commit` commits it", documents=paths), result
         ours = [path for path, code in dirty.items() if manual_edits.is_ours(path, code) and path != _ATTRIBUTES]
-        if operation := memory.repository.under_way():
+        if no_commit and paths:
+            why, hint = "--no-commit was given", "`memctl commit` commits it"
+        elif operation := memory.repository.under_way():
+            why = f"{operation} is under way"
             hint = f"run `git add --all -- {shlex.quote(memory.tracked(FOLDER))}`, then continue the {operation[2:]}"
-            return Outcome(change, pending=f"{operation} is under way", hint=hint, documents=paths), result
-        if any(not path.startswith(f"{FOLDER}/") for path in ours):
+        elif any(not path.startswith(f"{FOLDER}/") for path in ours):
             why = "the documents show edits that are not committed"
-            return Outcome(
-                change, pending=why, hint="`memctl commit` commits the edits and the documents", documents=paths
-            ), result
-        return _commit_documents(memory, change, paths), result
+            hint = "`memctl commit` commits the edits and the documents"
+        else:
+            return _commit_documents(memory, change, paths), result
+        return Outcome(change, pending=why, hint=hint, documents=paths), result
 
 
 def complete_merge(memory: Memory) -> str:

@@ -106,7 +106,7 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
         if path != file.path and not file.apart:
             old[file.path] = file.text
     lost = tuple(_merge_strayed(snapshot, strayed, new))
-    writes = tuple(Write(path, text, _text(snapshot, path)) for path, text in sorted(new.items()))
+    writes = tuple(Write(path, text, snapshot.try_read(path)) for path, text in sorted(new.items()))
     deletes = tuple(Delete(path, text) for path, text in sorted(old.items()) if path not in new)
     renamed = tuple(holder for holder in holders if holder.moves)
     change = msgspec.structs.replace(_commit_change(holders), writes=writes, deletes=deletes)
@@ -215,15 +215,8 @@ def _other_files(snapshot: Snapshot) -> Iterator[MemoryFile]:
         yield MemoryFile(page.path, snapshot.read(page.path))
     packages = filter(handoff.record_path, snapshot.names(HANDOFF.folder))
     for path in (*snapshot.names(session_page.FOLDER), *snapshot.names(checkpoint.FOLDER), *packages):
-        with suppress(InvalidRecord, OSError):  # `check` reports the fault
-            yield MemoryFile(path, snapshot.read(path))
-
-
-def _text(snapshot: Snapshot, path: str) -> str | None:
-    try:
-        return snapshot.read(path)
-    except (InvalidRecord, OSError):
-        return None
+        if (text := snapshot.try_read(path)) is not None:  # else `check` reports the fault
+            yield MemoryFile(path, text)
 
 
 def _commit_change(holders: Sequence[Holder]) -> Change:

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from memctl.errors import MemctlError
 from memctl.git.commits import Variables
 from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
-from memctl.record.errors import InvalidRecord
 from memctl.record.pages import kind_at
-from memctl.record.parser import parse
+from memctl.record.parser import parse_new
 from memctl.store import batches, files, journal, lock, memory_root, pending_state
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
@@ -142,12 +141,7 @@ def check(memory: Memory, change: Change, options: WriteOptions) -> None:
                 "move the long part to another file and refer to that file",
             )
         if files.is_record_path(write.path) and change.op != REDACT:  # a redaction leaves the file as valid as it was
-            try:
-                parse(write.text, write.path)
-            except InvalidRecord as error:
-                raise MemctlError(
-                    f"the new text of {write.path} is not a valid record:\n" + "\n".join(map(str, error.faults))
-                ) from None
+            parse_new(write.text, write.path, f"the new text of {write.path}")
     _refuse_controls(change)
     if not options.allow_secret:
         # Uncommitted edits by hand would become part of this commit.

@@ -55,7 +55,6 @@ class AnsweringProcess:
     def _ask(self, questions: Sequence[bytes], read: Callable[[IO[bytes]], T]) -> list[T]:
         process = self.start()
         assert process.stdin is not None
-        assert process.stdout is not None
         try:
             process.stdin.write(b"".join(question + b"\n" for question in questions))
             process.stdin.flush()

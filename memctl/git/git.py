@@ -250,7 +250,6 @@ def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator
     GitFailed after the last piece if the command failed.
     """
     process = _spawn(args, cwd, stdin=False, extra=_READING)
-    assert process.stdout is not None
     rest = b""
     try:
         while block := process.stdout.read1(1 << 16):  # type: ignore[attr-defined]

@@ -161,7 +161,6 @@ class _TreeWriter:
             for name, leaf in entries.items()
         ]
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         with suppress(BrokenPipeError):
             self._process.stdin.write(b"".join([*lines, b"\0"]))
             self._process.stdin.flush()

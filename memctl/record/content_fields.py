@@ -11,7 +11,7 @@ from typing import Protocol
 
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.kinds import Field
-from memctl.text.headings import close_fence, outside_fences, split
+from memctl.text.headings import ITEM, close_fence, outside_fences, split
 from memctl.text.lazy_regex import lazy_regex
 
 # Lines that would open a section or look like a merge conflict; `---` makes the line above it a heading.
@@ -20,7 +20,6 @@ _OPENS_SECTION = lazy_regex(r"\\* {0,3}##(?:[ \t]|$)")
 _UNDERLINES = lazy_regex(r"\\* {0,3}-+[ \t]*")
 _OPENS_CONFLICT = lazy_regex(r"\\*<{7}(?: |$)")
 _RULE = lazy_regex(r"\\*(?:-[ \t]*)+$", re.MULTILINE)  # an item of dashes alone would be a line across the page
-_ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class HasFields(Protocol):
@@ -101,7 +100,7 @@ def parse_items(text: str) -> list[str]:
     items: list[list[str]] = []
     fresh = True
     for line in text.split("\n"):
-        match = _ITEM.fullmatch(line)
+        match = ITEM.fullmatch(line)
         if match:
             items.append([match[1]])
         elif not line.strip():

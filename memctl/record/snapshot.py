@@ -165,12 +165,11 @@ class Snapshot:
             return exact[0]
         if exact:
             same = exact[0].id == exact[1].id  # two clones used one id; the records differ in memory_id
-            shown = [
-                f"  {f'{r.memory_id}  {r.path}' if same else r.id}  {' '.join(r.title.split())}" for r in exact[:5]
-            ]
-            more = [f"  and {len(exact) - 5:,} more"] if len(exact) > 5 else []
+            names = [f"{r.memory_id}  {r.path}" if same else r.id for r in exact]
+            lines = [f"\n  {name}  {' '.join(r.title.split())}" for name, r in zip(names, exact, strict=True)]
             hint = "`memctl renumber` gives them different ids" if same else "give the whole id"
-            raise MemctlError("\n".join([f"{reference!r} matches several records:", *shown, *more]), hint)
+            more = f"\n  and {len(exact) - 5:,} more" if len(exact) > 5 else ""
+            raise MemctlError(f"{reference!r} matches several records:{''.join(lines[:5])}{more}", hint)
         self._refuse_broken(wanted)
         self.withheld.refuse_record(wanted)
         place = "" if self.source == "disk" else f" at {self.source}"

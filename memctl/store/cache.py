@@ -134,8 +134,7 @@ class Cache:
         if file is not None:
             for _ in range(2):
                 try:
-                    if not file.exists():
-                        private_files.make_file(file)
+                    private_files.make_file(file)
                     return cls(connect(file, _prepare))
                 except sqlite3.DatabaseError as error:
                     if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):

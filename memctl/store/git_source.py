@@ -189,12 +189,10 @@ class InGit:
 
 class _Worktree(Protocol):
     name: str
+    prefix: str
 
     @property
     def config(self) -> Config: ...
-
-    @property
-    def prefix(self) -> str: ...
 
     def read(self, path: str, /) -> str: ...
 

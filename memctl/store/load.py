@@ -109,7 +109,7 @@ class _Disk:
     name = "disk"
 
     def __init__(self, memory: Memory, progress: Progress | None, written: tuple[str, ...]) -> None:
-        self._memory = memory
+        self._memory, self.prefix = memory, memory.prefix
         self._progress = progress
         self._written = written
         self._cache: Cache | None = None
@@ -119,10 +119,6 @@ class _Disk:
     @property
     def config(self) -> Config:
         return self._memory.config
-
-    @property
-    def prefix(self) -> str:
-        return self._memory.prefix
 
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
         parsed = _read(self._memory, self._cache, self._progress, self._written, only_open=only_open)

@@ -503,18 +503,14 @@ def _refuse_later_edits(memory: Memory, paths: Iterable[str], *, allow_secret: b
             raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.SECRET_HINT) from None
 
 
-def _what_happened(memory: Memory, paths: Iterable[str]) -> str:
-    """Return the words of a commit's subject for files that somebody changed or deleted without memctl."""
-    are_there = {(memory.folder / path).exists() for path in paths}
-    words = [word for is_there, word in ((True, "changed"), (False, "deleted")) if is_there in are_there]
-    return f"{' or '.join(words)} by hand"
-
-
 def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     """Commit files that were changed by hand, with all documents, in one commit; return the outcome."""
     identifiers = tuple(sorted({identifier for path in paths if (identifier := ids.id_in_path(path))}))
     title = ", ".join(identifiers) or ", ".join(paths)
-    change = with_author(memory, Change(op="commit", title=f"{title} {_what_happened(memory, paths)}", ids=identifiers))
+    are_there = {(memory.folder / path).exists() for path in paths}
+    words = [word for is_there, word in ((True, "changed"), (False, "deleted")) if is_there in are_there]
+    title = f"{title} {' or '.join(words)} by hand"
+    change = with_author(memory, Change(op="commit", title=title, ids=identifiers))
     advice = tuple(line for path in paths if (line := manual_edits.advice(memory, path)))
     if dry_run:
         return Outcome(change, pending="not committed yet", by_hand=tuple(paths), advice=advice)

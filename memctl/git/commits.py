@@ -133,14 +133,7 @@ def _check_commit(
 ) -> list[str]:
     """Return author and committer of a commit if it can be made now; raises CommitPending otherwise."""
     forbid_if_unsafe(repository)
-    try:
-        identities = prepared.variables.identities()
-    except NoIdentity:
-        raise AllPending(
-            "Git does not know who you are",
-            "run `git config --global user.name NAME` and `git config --global user.email ADDRESS`, then `memctl "
-            "commit`",
-        ) from None
+    identities = prepared.variables.identities()
     _refuse_ignored(prepared)
     if hooks:
         _check_hooks(repository, head, by_agent=by_agent)
@@ -359,10 +352,6 @@ _ROLES = ("AUTHOR", "COMMITTER")
 _MOST_ARGUMENTS = 100  # paths that are passed as arguments; more are passed as input
 
 
-class NoIdentity(Exception):
-    """Raised if Git has no name or address for the author of a commit."""
-
-
 class Variables:
     """Git's settings and the author of commits, read by a `git var -l` that runs in the background.
 
@@ -377,7 +366,7 @@ class Variables:
         repository.variables = lambda: self._values
 
     def identities(self) -> list[str]:
-        """Return two lines, the author and the committer, as `git commit` would have them; raises NoIdentity.
+        """Return two lines, the author and the committer, as `git commit` would have them; raises CommitPending.
 
         Each line has name, address, Unix seconds and time zone, such as "Ada <ada@example.org> 1760000000 +0000".
         """
@@ -393,7 +382,11 @@ class Variables:
         try:
             return os.fsdecode(git.read(["var", name], self._repository.top, extra=self.dates)).strip()
         except git.GitFailed:
-            raise NoIdentity from None
+            raise AllPending(
+                "Git does not know who you are",
+                "run `git config --global user.name NAME` and `git config --global user.email ADDRESS`, then `memctl "
+                "commit`",
+            ) from None
 
     def close(self) -> None:
         """End the `git var -l` that reads the settings, if it is still running."""

@@ -95,29 +95,6 @@ class CacheState(msgspec.Struct, frozen=True):
     differing: dict[str, str]  # stat by path
 
 
-class CacheContents(msgspec.Struct, frozen=True):
-    """The contents of a cache at one moment, not decoded yet: its records, and the faults of invalid files.
-
-    `state` says how the worktree was at the cache's last update. `packed` is a list of Record in msgpack.
-    `packed_faults` has a list of Fault in msgpack for each invalid file. `database` is the connection to the cache from
-    which these were read.
-    """
-
-    state: CacheState
-    packed: bytes
-    packed_faults: list[bytes]
-    database: sqlite3.Connection
-
-    def decoded(self) -> tuple[list[Record], list[Fault]]:
-        """Return the cache's records, and the faults of its invalid files, both decoded and in the order of paths.
-
-        Raises Undecodable if they can't be decoded; the cache's file is deleted then.
-        """
-        decode = decoder(self.database, list[Fault])
-        faults = [fault for packed in self.packed_faults for fault in decode(packed)]
-        return decoder(self.database, list[Record])(self.packed), faults
-
-
 class Cache:
     """An open cache. `Cache.open(None)` opens an empty one in memory."""
 
@@ -144,8 +121,12 @@ class Cache:
                     break
         return cls(connect(None, _prepare))
 
-    def view(self, *, only_open: bool = False) -> CacheContents:
-        """Return the cache's records (all, or only the open ones) and the faults of invalid files at one moment."""
+    def view(self, *, only_open: bool = False) -> tuple[CacheState, tuple[list[Record], list[Fault]]]:
+        """Return the cache's records (all, or only the open ones) and the faults of invalid files at one moment.
+
+        Both are in the order of paths. Before them comes how the worktree was at the cache's last update. Raises
+        Undecodable if they can't be decoded; the cache's file is deleted then.
+        """
         with self.transaction("BEGIN"):
             state, changes = self._state()
             faults = self.database.execute("SELECT faults FROM records WHERE faults NOT NULL ORDER BY path").fetchall()
@@ -153,7 +134,9 @@ class Cache:
             packed = row[0] if row else self._pack_rows(only_open)
         if row is None:
             self._store_packed(packed, changes, only_open)
-        return CacheContents(state, packed, [row[0] for row in faults], self.database)
+        decode = decoder(self.database, list[Fault])
+        records = decoder(self.database, list[Record])(packed)
+        return state, (records, [fault for row in faults for fault in decode(row[0])])
 
     def state(self) -> CacheState:
         """Return what the cache knows of the worktree: HEAD's commit, and the files that differed from it."""

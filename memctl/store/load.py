@@ -280,20 +280,20 @@ def _read(
 ) -> tuple[Cache, tuple[list[Record], list[Fault]]]:
     """Return the cache, updated to the disk, and its records (with `only_open` the open ones) and faults."""
     if known is not None:
-        return known, known.view(only_open=only_open).decoded()
+        return known, known.view(only_open=only_open)[1]
     cache = open_cache(memory)
     with suppress(sqlite3.DatabaseError):
         for _ in range(_TRIES):
             memory.asked = memory.ask()
-            view = cache.view(only_open=only_open)
-            decoded = view.decoded()  # Git is still running meanwhile, and most likely nothing has changed
-            was_current = _sync(memory, cache, view.state, progress, written)
+            # Git is still running meanwhile, and most likely nothing has changed.
+            state, contents = cache.view(only_open=only_open)
+            was_current = _sync(memory, cache, state, progress, written)
             if was_current:
-                return cache, decoded
+                return cache, contents
             if was_current is not None:
-                return cache, cache.view(only_open=only_open).decoded()
+                return cache, cache.view(only_open=only_open)[1]
     cache = _new_cache(memory, progress, written)
-    return cache, cache.view(only_open=only_open).decoded()
+    return cache, cache.view(only_open=only_open)[1]
 
 
 def _new_cache(memory: Memory, progress: Progress | None, written: tuple[str, ...]) -> Cache:

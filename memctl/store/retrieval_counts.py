@@ -38,12 +38,10 @@ def count(folder: Path, memory_ids: Iterable[str], now: str) -> None:
             database.execute("PRAGMA synchronous = OFF")
             database.execute(CREATE)
             database.executemany(_ADD, rows)
-    except sqlite3.OperationalError:
+    except (sqlite3.OperationalError, OSError):
         return  # locked or read-only: the retrieval is not counted
     except sqlite3.DatabaseError:  # the file is damaged
         (folder / FILE).unlink(missing_ok=True)
-    except OSError:
-        return
 
 
 def counts(folder: Path) -> dict[str, tuple[int, str]]:

@@ -239,17 +239,13 @@ def update_index(repository: Repository, paths: Iterable[str]) -> None:
     This resolves conflicts in these paths. Raises CommitPending if Git fails.
     """
     listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    deadline = time.monotonic() + _LOCK_PATIENCE
-    while True:
-        try:
-            git.write(["update-index", "--add", "--remove", "-z", "--stdin"], repository.top, listed)
-            return
-        except git.GitFailed as error:
-            if "index.lock" not in error.stderr:
-                raise _failure(repository, error) from None
-            if time.monotonic() > deadline:
-                raise AllPending(*locks.describe(repository.git_dir / "index.lock")) from None
-            time.sleep(0.03)
+    args = ["update-index", "--add", "--remove", "-z", "--stdin"]
+    try:
+        git.write(args, repository.top, listed, patience=_LOCK_PATIENCE)
+    except git.GitFailed as error:
+        if "index.lock" in error.stderr:
+            raise AllPending(*locks.describe(repository.git_dir / "index.lock")) from None
+        raise _failure(repository, error) from None
 
 
 def _collect_garbage(repository: Repository) -> None:

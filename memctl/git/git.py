@@ -8,6 +8,7 @@ with the settings of `git -c`, identities and dates are kept.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -262,22 +263,32 @@ def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator
         end(process)
 
 
-def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Mapping[str, str] | None = None) -> bytes:
+def write(
+    args: Sequence[str],
+    cwd: Path,
+    stdin: bytes | None = None,
+    extra: Mapping[str, str] | None = None,
+    patience: float = 0.0,
+) -> bytes:
     """Run a git command that changes something, in the folder `cwd`, and return its output; raises GitFailed.
 
     `args` are its arguments without `git`, `stdin` is its input, and `extra` are environment variables to add, by name.
     """
-    process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
-    out, err = process.communicate(stdin)
-    if process.returncode:
+    deadline = time.monotonic() + patience
+    while True:
+        process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
+        out, err = process.communicate(stdin)
+        if not process.returncode:
+            return out
         answer, printed = err.decode(errors="replace"), out.decode(errors="replace")
         from memctl.git import locks
 
         error = GitFailed(args, process.returncode, answer or printed, printed if answer else "")
-        if error.hint is None and (lock := locks.parse(error.stderr, cwd)) is not None:
-            error.hint = "; ".join(locks.describe(lock))
-        raise error
-    return out
+        lock = locks.parse(error.stderr, cwd)
+        if lock is None or time.monotonic() >= deadline:
+            error.hint = "; ".join(locks.describe(lock)) if lock and error.hint is None else error.hint
+            raise error
+        time.sleep(0.05)
 
 
 def _spawn(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None = None) -> Process:

@@ -142,8 +142,6 @@ def blob_ids_at(repository: Repository, places: Iterable[tuple[str, str]]) -> di
     """
     wanted = [(commit, *path.rpartition("/")[::2]) for commit, path in dict.fromkeys(places) if "\n" not in path]
     folders = list(dict.fromkeys((commit, folder) for commit, folder, _ in wanted))
-    if not folders:
-        return {}
     # A name that ends with a slash can only be a tree's.
     names = [f"{commit}:{folder}/" if folder else f"{commit}:" for commit, folder in folders]
     trees = {place: item for place, item in zip(folders, repository.objects.read(names), strict=True) if item}

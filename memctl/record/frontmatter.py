@@ -172,7 +172,9 @@ def _flow(value: Any) -> str:
 def _quote(text: str) -> str:
     import json  # 1 ms, and most texts need no quotes
 
-    return _escape(json.dumps(text, ensure_ascii=False))
+    quoted = json.dumps(text, ensure_ascii=False)
+    # YAML does not allow the others raw; those past U+FFFF stay, for which JSON has no escape.
+    return "".join(c if c.isprintable() or ord(c) > 0xFFFF else f"\\u{ord(c):04x}" for c in quoted)
 
 
 def _number(value: float) -> str:
@@ -182,13 +184,6 @@ def _number(value: float) -> str:
         raise ValueError(f"{text} is not a number")
     mantissa, e, exponent = text.partition("e")
     return f"{mantissa}{'' if '.' in mantissa else '.0'}e{exponent}" if e else text
-
-
-def _escape(quoted: str) -> str:
-    """Escape the characters that YAML does not allow raw; those past U+FFFF stay, for which JSON has no escape."""
-    if quoted.isprintable():
-        return quoted
-    return "".join(c if c.isprintable() or ord(c) > 0xFFFF else f"\\u{ord(c):04x}" for c in quoted)
 
 
 def read_canonical(head: str) -> dict[str, Any] | None:
@@ -252,8 +247,6 @@ def _read_scalar(text: str) -> Any:
         if lower in _RESERVED or not text.isprintable():
             return _CONSTANTS.get(text, _NOT_CANONICAL)
         return text
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
     if _INT.fullmatch(text):
         return int(text)
     if _MOMENT.fullmatch(text) or _UUID.fullmatch(text):

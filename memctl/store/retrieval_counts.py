@@ -67,9 +67,8 @@ def with_counts(totals: Mapping[str, tuple[int, str]], records: list[Record]) ->
     """
     if not totals:
         return records
-    return [
-        _add_count(record, totals[record.memory_id]) if record.memory_id in totals else record for record in records
-    ]
+    pairs = ((record, totals.get(record.memory_id)) for record in records)
+    return [_add_count(record, count) if count else record for record, count in pairs]
 
 
 def _add_count(record: Record, count: tuple[int, str]) -> Record:

@@ -55,9 +55,8 @@ def similarity(one: str, other: str) -> float:
     is_long = len(one) > _LONG and len(other) > _LONG
     first, second = (one.split(), other.split()) if is_long else (one, other)
     matcher = SequenceMatcher(None, first, second, autojunk=False)
-    if min(matcher.real_quick_ratio(), matcher.quick_ratio()) <= SIMILARITY:
-        return min(matcher.real_quick_ratio(), matcher.quick_ratio())
-    return matcher.ratio()
+    most = min(matcher.real_quick_ratio(), matcher.quick_ratio())
+    return matcher.ratio() if most > SIMILARITY else most
 
 
 def duplicates(texts: Sequence[str]) -> dict[int, int]:

@@ -77,7 +77,7 @@ def renamed_stepwise(repository: Repository, paths: Iterable[str], head: str) ->
 
 def _deletions(repository: Repository, paths: Iterable[str], head: str) -> dict[str, str]:
     """Return the commit that deleted or renamed each file that `head` does not have, by path."""
-    args = ["log", "-z", "--no-show-signature", "--no-renames", "--diff-filter=AD", "--name-status", "--format=%x1e%H"]
+    args = [*git.LOG, "-z", "--no-renames", "--diff-filter=AD", "--name-status", "--format=%x1e%H"]
     words = iter(git.read([*args, head, "--", *sorted(paths)], repository.top).split(b"\0"))
     commit = ""
     latest: dict[str, str] = {}

@@ -146,7 +146,7 @@ class FirstCommits:
     def _find_dates(self, commits: Iterable[str]) -> None:
         missing = sorted(commit for commit in commits if commit not in self._seconds)
         if missing:
-            args = ["log", "--no-show-signature", "--no-walk=unsorted", "--format=%H %at", "--stdin"]
+            args = [*git.LOG, "--no-walk=unsorted", "--format=%H %at", "--stdin"]
             out = git.read(args, self._repository.top, "".join(f"{name}\n" for name in missing).encode())
             pairs = (line.split() for line in out.decode().splitlines())
             self._seconds |= {name: int(seconds) for name, seconds in pairs}
@@ -163,7 +163,7 @@ def _additions(repository: Repository, tips: Iterable[str], paths: Collection[st
     """Return the commits that added each of some paths; a merge adds a path that neither side has."""
     if not paths:
         return {}
-    args = ["log", "--no-show-signature", "--topo-order", "-m", "--raw", "--no-abbrev", "-z", "--no-renames"]
+    args = [*git.LOG, "--topo-order", "-m", "--raw", "--no-abbrev", "-z", "--no-renames"]
     args += ["--diff-filter=A", "--format=%x1e%H %at"]
     additions: dict[str, list[_Addition]] = {}
     commit, seconds, blob = "", 0, ""

@@ -153,6 +153,7 @@ def _pipe() -> tuple[int, int]:
             os.close(end)
 
 
+LOG = ("log", "--no-show-signature")  # the user's setting log.showSignature would add lines to the output
 ENGLISH = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # for commands whose messages are parsed
 _READING = {
     **ENGLISH,

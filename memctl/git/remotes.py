@@ -85,19 +85,11 @@ def upstream(repository: Repository, branch: str, chosen: str = "") -> Upstream:
     return Upstream(branch, remote, ref)
 
 
-def fetch(repository: Repository, upstream: Upstream) -> str:
-    """Fetch the upstream and its turn ref (see SyncTurn), and return the upstream's commit.
-
-    Returns "" if the remote has no such branch. Raises MemctlError if the remote can't be reached.
-    """
-    return fetch_with(repository, upstream, ())[0]
-
-
-def fetch_with(repository: Repository, upstream: Upstream, also: Sequence[tuple[str, str]]) -> tuple[str, bool]:
+def fetch(repository: Repository, upstream: Upstream, also: Sequence[tuple[str, str]] = ()) -> tuple[str, bool]:
     """Fetch the upstream, its turn ref (see SyncTurn), and further refs given as pairs of remote and local ref.
 
-    Returns the upstream's commit, and whether the further refs were fetched, too. Raises MemctlError if the remote
-    can't be reached.
+    Returns the upstream's commit, "" if the remote has no such branch, and whether the further refs were fetched, too.
+    Raises MemctlError if the remote can't be reached.
     """
     turn = (upstream.turn_ref, upstream.turn_tracking_ref)
     return refs.fetch_with(repository, upstream.remote, upstream.ref, upstream.tracking_ref, (turn, *also))
@@ -120,7 +112,7 @@ def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
         return run_push(repository, [upstream.remote, f"{commit}:{upstream.ref}"])
     except git.GitFailed as error:  # a hook refused, or the connection broke, perhaps after the remote took the push
         with suppress(MemctlError):
-            if refs.contains(repository, fetch(repository, upstream), commit):
+            if refs.contains(repository, fetch(repository, upstream)[0], commit):
                 return True
         raise PushRefused(error.output or error.message) from None
 

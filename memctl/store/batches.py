@@ -259,7 +259,7 @@ def _user_commits(memory: Memory) -> dict[str, tuple[str, str]]:
     if not tip:
         return {}
     own = [tip, f"^{head}"] if head else [tip]  # without the branch's history, which the ref also reaches
-    args = ["log", "--no-show-signature", "-z", "--merges", "--grep=^Memctl-Commit: ", "--format=%B", *own]
+    args = [*git.LOG, "-z", "--merges", "--grep=^Memctl-Commit: ", "--format=%B", *own]
     messages = git.read(args, memory.repository.top).decode(errors="replace").split("\0")
     from memctl.git import message
 

@@ -53,7 +53,7 @@ def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
     repository = memory.repository
     since = [ours, *([f"^{theirs}"] if theirs else [])]
     texts, unfit, names = _find_credentials(memory, since)
-    messages = git.read(["log", "--no-show-signature", "--format=%B", *since], repository.top).decode(errors="replace")
+    messages = git.read([*git.LOG, "--format=%B", *since], repository.top).decode(errors="replace")
     names += (_MESSAGE,) if credentials.is_in(messages) else ()
     if not names and not unfit:
         return Publishable(ours, ours)

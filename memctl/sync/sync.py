@@ -211,7 +211,7 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     state = (coordination_ref.ref(memory), coordination_ref.tracking_ref(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.remote_ref(upstream.remote))
     changes = (batches.ref(memory, upstream.ref), batches.tracking_ref(memory, upstream.ref, upstream.remote))
-    theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages, changes))
+    theirs, has_state = remotes.fetch(memory.repository, upstream, (state, pages, changes))
     if not theirs:
         short = upstream.branch.removeprefix("refs/heads/")
         name = upstream.ref.removeprefix("refs/heads/")

@@ -74,7 +74,7 @@ def close(memory: Memory, batch: Batch, squash: str) -> None:
         new = batches.join(memory, squash, batch.tip)
     else:
         tracked = [memory.tracked(path) for path in batches.paths(memory, batch)]
-        args = ["log", "--no-show-signature", "--max-count=1", "--format=%H", "HEAD", "--", *tracked]
+        args = [*git.LOG, "--max-count=1", "--format=%H", "HEAD", "--", *tracked]
         commit = git.read(args, repository.top).decode().strip()
         text = commit_message.compose_join(batch.base, batch.tip, commit)
         new = batches.join(memory, repository.branch()[1], batch.tip, text)

@@ -99,17 +99,14 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
     if folding.counts and not options.dry_run:
         totals = {memory_id: total for memory_id, (_, total) in folding.counts.items()}
         retrieval_folding.finish(memory.repository.shared, totals)
-    if outcome.change.is_empty and _has_pending_change(memory):
-        outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` commits it")
+    if outcome.change.is_empty:
+        with lock.hold(memory.repository.shared / "lock"):  # excludes changes that another process writes now
+            entries = pending_state.open_entries(memory)
+        if any(entry.stage == PENDING and not entry.undone for entry in entries):
+            outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` commits it")
     return MaintenanceResult(
         outcome, judged, len(folding.counts), tuple(checkpoint for checkpoint in old if checkpoint.kept)
     )
-
-
-def _has_pending_change(memory: Memory) -> bool:
-    """Return whether a change waits for its commit. The lock excludes changes that another process writes now."""
-    with lock.hold(memory.repository.shared / "lock"):
-        return any(entry.stage == PENDING and not entry.undone for entry in pending_state.open_entries(memory))
 
 
 def change(

@@ -83,9 +83,8 @@ def _by_lines(text: str) -> list[Heading]:
         if not match[1]:
             fence = _fence_after(match[0], fence)
         elif not fence:
-            headings_found.append(
-                Heading(len(match[1]), _title(match[0]), match.start(), min(match.end() + 1, len(text)))
-            )
+            end = min(match.end() + 1, len(text))
+            headings_found.append(Heading(len(match[1]), _title(match[0]), match.start(), end))
     return headings_found
 
 

@@ -293,8 +293,7 @@ def _prepare(memory: Memory, paths: Iterable[str], variables: Variables | None =
     present = [path for path in paths if (memory.folder / path).exists()]
     rendered = [f"{FOLDER}/{INDEX}"] if documents.belong_here(memory, memory.config) else []
     tracked = [memory.tracked(path) for path in (*present, *rendered)]
-    process = variables or Variables(memory.repository, memory.commit_moment)
-    return Preparation(memory.repository, tracked, process)
+    return Preparation(memory.repository, tracked, variables or Variables(memory.repository, memory.commit_moment))
 
 
 def commit_paths(
@@ -324,9 +323,9 @@ def commit_paths(
         )
     from memctl.write import batch  # most memories commit each change
 
-    differing = set(paths) if is_fresh else set(paths) & set(pending_state.uncommitted(memory, ignored=True))
-    _refuse_hidden(memory, set(least) - differing)
-    if differing.isdisjoint(least or paths):
+    asked = paths if is_fresh else pending_state.uncommitted(memory, ignored=True)
+    differing = _differing(memory, paths, least, asked)
+    if not differing:
         return ""
     prepared = prepared or _prepare(memory, differing)
     contents = files.contents(memory.folder, sorted(differing))
@@ -345,21 +344,15 @@ def _commit_on_branch(
 ) -> str:
     """Commit some paths as they are on disk to the branch; try again if another process moves it."""
     for left in reversed(range(_TRIES)):
-        differing = (
-            set(paths) if is_fresh else set(paths) & set(pending_state.differing_from_head(memory, ignored=True))
-        )
-        _refuse_hidden(memory, set(least) - differing)
-        if differing.isdisjoint(least or paths):
+        asked = paths if is_fresh else pending_state.differing_from_head(memory, ignored=True)
+        differing = _differing(memory, paths, least, asked)
+        if not differing:
             return ""
         contents = files.contents(memory.folder, sorted(differing))
+        tracked = {memory.tracked(path): content for path, content in contents.items()}
+        ready = prepared or _prepare(memory, differing)
         try:
-            made = commits.commit(
-                memory.repository,
-                {memory.tracked(path): content for path, content in contents.items()},
-                text,
-                prepared or _prepare(memory, differing),
-                by_agent=memory.by_agent,
-            )
+            made = commits.commit(memory.repository, tracked, text, ready, by_agent=memory.by_agent)
             break
         except commits.BranchMoved:
             if not left:
@@ -418,9 +411,8 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
     from memctl.write import batch
 
     text = batch.compose(memory, open_batch)
-    change = with_author(
-        memory, Change(op="squash", title=text.partition("\n")[0].removeprefix(f"{commit_message.TYPE}: "))
-    )
+    title = text.partition("\n")[0].removeprefix(f"{commit_message.TYPE}: ")
+    change = with_author(memory, Change(op="squash", title=title))
     if dry_run:
         return Outcome(change, pending="not committed yet")
     paths = batches.paths(memory, open_batch)
@@ -472,14 +464,20 @@ def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
 _ALL = [Change(op="", title="", writes=(Write(CONFIG, "", ""),))]  # what makes all documents be compared
 
 
-def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
-    """Raise CommitPending if a path only looks unchanged because Git was told to take it for unchanged."""
-    for path, option in pending_state.hidden(memory, paths).items():
+def _differing(memory: Memory, paths: Collection[str], least: Collection[str], asked: Collection[str]) -> set[str]:
+    """Return those of `paths` that are also in `asked`, the paths with uncommitted changes; none if no commit is due.
+
+    That is so if none of `least` is among them. Raises CommitPending if a path of `least` only looks unchanged because
+    Git was told to take it for unchanged.
+    """
+    differing = {path for path in paths if path in asked}
+    for path, option in pending_state.hidden(memory, set(least) - differing).items():
         name = memory.tracked(path)
         raise commits.CommitPending(
             f"Git was told to ignore changes of {name} (`git update-index {option.replace('--no-', '--')}`)",
             f"run `git update-index {option} -- {shlex.quote(name)}`, then `memctl commit`",
         )
+    return set() if differing.isdisjoint(least or paths) else differing
 
 
 def _refuse_later_edits(memory: Memory, paths: Iterable[str], *, allow_secret: bool) -> None:

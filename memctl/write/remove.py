@@ -299,7 +299,8 @@ def _rebase(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
     writes, deletes = [], []
     for write in entry.change.writes:
         now = texts[write.path] if write.path in texts else journal.text_at(memory.folder, write.path)
-        text = _merge_change(write, now)
+        is_known = now in (write.old, write.text)
+        text = write.text if is_known else merge.merge_cleanly(write.old, now, write.text)
         if text is None:
             clashes += _difference(memory.tracked(write.path), ("now", now), ("undone", write.text))
         else:
@@ -320,13 +321,6 @@ def _rebase(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
             f"make the changes you want (`memctl edit`, `memctl delete`), then `memctl commit --drop {first}`",
         )
     return msgspec.structs.replace(entry.change, writes=tuple(writes), deletes=tuple(deletes))
-
-
-def _merge_change(write: Write, now: str | None) -> str | None:
-    """Return the text of a file with the change as well as later edits; None if they can't be merged."""
-    if now in (write.old, write.text):
-        return write.text
-    return merge.merge_cleanly(write.old, now, write.text)
 
 
 def _difference(name: str, one: tuple[str, str | None], other: tuple[str, str | None]) -> list[str]:

@@ -187,11 +187,8 @@ def _packages(apart: Sequence[SeparateRecord], holders: Sequence[Holder]) -> dic
     packages = {}
     for item in apart:
         record = parse(item.text, item.path)[0]
-        mine = [
-            holder
-            for holder in holders
-            if (holder.path, holder.origin.mark) == (item.path, record.memory_id) and holder.moves
-        ]
+        own = (holder for holder in holders if (holder.path, holder.origin.mark) == (item.path, record.memory_id))
+        mine = [holder for holder in own if holder.moves]
         if item.package is not None:
             text, path = item.package, id_collisions.new_path(mine[0]) if mine else item.path
             for holder in mine:
@@ -271,7 +268,11 @@ def stage_merge(memory: Memory) -> StagedMerge | None:
             return StagedMerge(why=error.why)
         for entry in entries:
             journal.drop(entry)
-        warning = _render(memory)
+        warning = ""
+        try:
+            documents.render_index(memory)  # renders and stages the documents of what is staged, as memctl's hook does
+        except MemctlError as error:
+            warning = f"the documents could not be rendered: {error.message}"
         memory.asked = None
     return StagedMerge(paths, conflicts=index.conflicting_paths(memory.repository), warning=warning)
 
@@ -281,12 +282,8 @@ def _staged_texts(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | 
     wanted = {memory.tracked(path): path for path in paths}
     entries = [entry for entry in index.entries(memory.repository, memory.prefix) if entry.path in wanted]
     contents = trees.blobs(memory.repository, [entry.blob for entry in entries], files.MAX_BYTES)
-    return {
-        wanted[entry.path]: clean_newlines((contents[entry.blob] or b"").decode(errors="replace"))
-        if entry.is_regular
-        else None
-        for entry in entries
-    }
+    texts = ((entry, (contents[entry.blob] or b"").decode(errors="replace")) for entry in entries)
+    return {wanted[entry.path]: clean_newlines(text) if entry.is_regular else None for entry, text in texts}
 
 
 def _unstageable_files(memory: Memory, change: Change, held: Mapping[str, str | None]) -> list[str]:
@@ -296,12 +293,11 @@ def _unstageable_files(memory: Memory, change: Change, held: Mapping[str, str | 
     """
     old = {write.path: write.old for write in change.writes} | {delete.path: delete.old for delete in change.deletes}
     new = {write.path: write.text for write in change.writes}
-    files = []
+    odd = []
     for path, before in old.items():
-        staged_now = path in held and held[path] in (None, before, new.get(path))
-        if not (staged_now or (path not in held and before is None)) or _on_disk(memory, path) != new.get(path):
-            files.append(path)
-    return files
+        is_staged = held[path] in (None, before, new.get(path)) if path in held else before is None
+        odd += [] if is_staged and _on_disk(memory, path) == new.get(path) else [path]
+    return odd
 
 
 def _on_disk(memory: Memory, path: str) -> str | None:
@@ -310,15 +306,6 @@ def _on_disk(memory: Memory, path: str) -> str | None:
         return files.read_if_there(memory.folder, path)
     except InvalidRecord:
         return ""  # another file is there now
-
-
-def _render(memory: Memory) -> str:
-    """Render and stage the documents of what is staged, as memctl's Git hook does; return a warning, "" for none."""
-    try:
-        documents.render_index(memory)
-        return ""
-    except MemctlError as error:
-        return f"the documents could not be rendered: {error.message}"
 
 
 class RenumberingResult(msgspec.Struct, frozen=True):

@@ -164,11 +164,9 @@ def _advice(memory: Memory, change: Change, options: WriteOptions) -> tuple[str,
 
 def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
     """Raise MemctlError if a change would discard text that no commit has."""
-    gone = {delete.path for delete in change.deletes} | {
-        w.path for w in change.writes if w.old and change.op == "restore"
-    }
-    unsaved = gone & set(pending_state.uncommitted(memory, ignored=True))
-    if unsaved:
+    gone = {delete.path for delete in change.deletes}
+    gone |= {write.path for write in change.writes if write.old and change.op == "restore"}
+    if unsaved := gone & pending_state.uncommitted(memory, ignored=True).keys():
         raise MemctlError(
             f"{memory.tracked(sorted(unsaved)[0])} has uncommitted changes, which would be lost",
             "`memctl commit` commits them; --discard discards them",

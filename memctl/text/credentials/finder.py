@@ -311,6 +311,9 @@ def _token_span(flat: str, rule: CredentialRule, match: re.Match[str]) -> tuple[
     return None if "\0" in match[0] or _is_sample(match[0]) else (start, end)
 
 
+_HEXADECIMAL = frozenset("0123456789abcdefABCDEF-_")
+
+
 def _is_unmistakable(rule: CredentialRule, token: str) -> bool:
     """Return whether a token counts even inside a word: it has a prefix such as `ghp_` and a random key.
 
@@ -319,11 +322,7 @@ def _is_unmistakable(rule: CredentialRule, token: str) -> bool:
     """
     prefixes = (word for word in rule.words if len(word) >= _LONG_PREFIX and word.endswith(("_", "-", ".")))
     rests = (token.removeprefix(word) for word in prefixes if token.startswith(word))
-    return any(values.is_random_value(rest, quoted=True) and not _is_hexadecimal(rest) for rest in rests)
-
-
-def _is_hexadecimal(text: str) -> bool:
-    return all(sign in "0123456789abcdefABCDEF-_" for sign in text)
+    return any(values.is_random_value(rest, quoted=True) and not _HEXADECIMAL.issuperset(rest) for rest in rests)
 
 
 def _is_sample(token: str) -> bool:

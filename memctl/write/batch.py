@@ -101,9 +101,9 @@ def restore_files(memory: Memory, batch: Batch) -> None:
     repository = memory.repository
     clean = sorted(set(batches.paths(memory, batch)) - set(pending_state.differing_from_head(memory, ignored=True)))
     tracked = [memory.tracked(path) for path in clean]
-    sides = (
-        [trees.blob_ids(repository, revision, tracked) for revision in (batch.base, "HEAD", batch.tip)] if clean else []
-    )
+    if not clean:
+        return
+    sides = [trees.blob_ids(repository, revision, tracked) for revision in (batch.base, "HEAD", batch.tip)]
     writes, deletes, stuck = [], [], []
     for path in clean:
         before, now, wanted = (side.get(memory.tracked(path), "") for side in sides)

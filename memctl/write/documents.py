@@ -245,9 +245,8 @@ def up_to_date(names: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
     out. `comparison` says which these are.
     """
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
-    return tuple(
-        path for path in paths if path not in (*comparison.by_hand, *comparison.showing_unreadable, *comparison.broken)
-    )
+    left_out = {*comparison.by_hand, *comparison.showing_unreadable, *comparison.broken}
+    return tuple(path for path in paths if path not in left_out)
 
 
 def _orphaned_documents(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:

@@ -132,8 +132,8 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
     """Return the Change that sets the status of issue records to "resolved", and that of state records to "done".
 
     `references` are the records' ids, as a person typed them. `resolution` says how an issue was resolved: it goes into
-    the record and into the commit's message. Raises MemctlError for a record of another type, and for a state record if
-    a resolution is given, since state records have none.
+    the record. Raises MemctlError for a record of another type, and for a state record if a resolution is given, since
+    state records have none.
     """
     records = [snapshot.resolve(reference) for reference in references]
     writes = []
@@ -164,7 +164,7 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
         if "completion_percentage" in record.kind.defaults:
             values["completion_percentage"] = 100
         writes.append(rewrite(snapshot, record, values, text))
-    return _change_of_all("resolve", records, writes, resolution)
+    return change_of_all("resolve", records, writes)
 
 
 def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
@@ -184,7 +184,7 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
         if record.completion_percentage == 100:
             values["completion_percentage"] = None  # an open state can't be at 100 %
         writes.append(rewrite(snapshot, record, values))
-    return _change_of_all("reopen", records, writes)
+    return change_of_all("reopen", records, writes)
 
 
 def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
@@ -194,21 +194,17 @@ def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
     """
     records = [snapshot.resolve(reference) for reference in references]
     refuse_offered(snapshot, records)
-    writes = [
-        rewrite(snapshot, record, {} if record.is_archived else {"is_archived": True, "archived_at": now})
-        for record in records
-    ]
-    return _change_of_all("archive", records, writes)
+    values = {"is_archived": True, "archived_at": now}
+    writes = [rewrite(snapshot, record, {} if record.is_archived else values) for record in records]
+    return change_of_all("archive", records, writes)
 
 
 def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
     """Return the Change that takes records out of the archive."""
     records = [snapshot.resolve(reference) for reference in references]
-    writes = [
-        rewrite(snapshot, record, {"is_archived": False, "archived_at": None} if record.is_archived else {})
-        for record in records
-    ]
-    return _change_of_all("unarchive", records, writes)
+    values = {"is_archived": False, "archived_at": None}
+    writes = [rewrite(snapshot, record, values if record.is_archived else {}) for record in records]
+    return change_of_all("unarchive", records, writes)
 
 
 def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
@@ -218,19 +214,13 @@ def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     return ", ".join([*words, *content]) or "nothing"
 
 
-def _change_of_all(op: str, records: Sequence[Record], writes: Sequence[Write], reason: str = "") -> Change:
+def change_of_all(op: str, records: Sequence[Record], writes: Sequence[Write] = ()) -> Change:
     """Return the Change of one write per record; raises MemctlError if a record is named twice."""
-    refuse_twice(records)
     ids = tuple(record.id for record in records)
+    if len(set(ids)) < len(ids):
+        raise MemctlError(f"the same record is named twice: {', '.join(ids)}", "name each record once")
     title = f"{ids[0]} {records[0].title}" if len(records) == 1 else ", ".join(ids)
     return Change(op=op, title=title, ids=ids, writes=tuple(writes))
-
-
-def refuse_twice(records: Sequence[Record]) -> None:
-    """Raise MemctlError if a record is among `records` more than once."""
-    names = [record.id for record in records]
-    if len(set(names)) < len(names):
-        raise MemctlError(f"the same record is named twice: {', '.join(names)}", "name each record once")
 
 
 def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:

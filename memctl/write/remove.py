@@ -24,7 +24,7 @@ from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.write import links, merge, recovery, transaction
 from memctl.write.commit import Outcome
-from memctl.write.edit import refuse_offered, refuse_twice, rewrite
+from memctl.write.edit import change_of_all, refuse_offered, rewrite
 
 
 def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = False) -> Change:
@@ -34,7 +34,7 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
     with `unlink` these links are removed instead.
     """
     records = [snapshot.resolve(reference) for reference in references]
-    refuse_twice(records)
+    change = change_of_all("delete", records)
     refuse_offered(snapshot, records)
     gone = {record.path for record in records}
     packages = {package_path(record.path) for record in records if record.memory_type == HANDOFF.name}
@@ -56,15 +56,9 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
                 )
             values = links.without_links(user, {record.id}, {record.memory_id})
             writes[user.path] = rewrite(snapshot, user, values)
-    title = f"{records[0].id} {records[0].title}" if len(records) == 1 else ", ".join(record.id for record in records)
-    concerned = tuple(record.id for record in records) + tuple(ids.id_in_path(path) or "" for path in writes)
-    return Change(
-        op="delete",
-        title=title,
-        ids=concerned,
-        writes=tuple(writes.values()),
-        deletes=tuple(Delete(path, snapshot.read(path)) for path in sorted(gone | packages)),
-    )
+    concerned = (*change.ids, *(ids.id_in_path(path) or "" for path in writes))
+    deletes = tuple(Delete(path, snapshot.read(path)) for path in sorted(gone | packages))
+    return msgspec.structs.replace(change, ids=concerned, writes=tuple(writes.values()), deletes=deletes)
 
 
 def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | None) -> Change:

@@ -2,8 +2,8 @@
 
 Measured are the order by an entry's own words alone and the order that `memctl search` prints, against plain FTS5 BM25
 over the same entries: porter stems, any of the query's words without stop words. What can be tuned was tuned on the
-first half of each set, and the second, the half to report, confirms it. Last come the differences of `search` from BM25 in recall and MRR
-with their intervals of 95 %, by bootstrap over queries, or over conversations.
+first half of each set, and the second, the half to report, confirms it. Last come the differences of `search` from BM25
+in recall and MRR with their intervals of 95 %, by bootstrap over queries, or over conversations.
 
 The labelled set: bench/labelled. The real records: bench/imported.py. The conversations: bench/conversations.py says
 how they become queries.

@@ -265,16 +265,17 @@ def blobs_since(repository: Repository, path: str, base: str, limit: int) -> lis
 
 
 class FileCommit(msgspec.Struct, frozen=True):
-    """A commit that touched a file, with its whole message and the path that the file has in that commit."""
+    """A commit that touched a file, with its whole message and the path that the file has in that commit.
+
+    `is_root` says whether it is the first of a history, such as an import of all files.
+    """
 
     commit: str
     author: str
     date: str  # canonical UTC
     message: str
     path: str
-
-
-_FILE_LOG = (*git.LOG, "-z", "--name-only", "--format=%x1e%H%x00%ct%x00%an%x00%B%x00")
+    is_root: bool
 
 
 def file_commits(repository: Repository, path: str, revision: str, limit: int | None = None) -> list[FileCommit]:
@@ -284,26 +285,27 @@ def file_commits(repository: Repository, path: str, revision: str, limit: int | 
     """
     most = [] if limit is None else [f"--max-count={limit}"]
     try:
-        return _file_commits(repository, [*_FILE_LOG, "--follow", *most, revision, "--", path])
+        return _file_commits(repository, [*_LOG, "--follow", *most, revision, "--", path])
     except git.GitFailed:
         if not repository.is_partial:
             raise
-        return _file_commits(repository, [*_FILE_LOG, "--no-renames", *most, revision, "--", path])
+        return _file_commits(repository, [*_LOG, "--no-renames", *most, revision, "--", path])
 
 
 def file_commit(repository: Repository, commit: str, path: str) -> FileCommit:
     """Return the author, time and message of a commit, together with `path`, the path that a file has in it."""
-    return msgspec.structs.replace(_file_commits(repository, [*_FILE_LOG, "--no-walk", commit])[0], path=path)
+    return msgspec.structs.replace(_file_commits(repository, [*_LOG, "--no-walk", commit])[0], path=path)
 
 
 def _file_commits(repository: Repository, args: Sequence[str]) -> list[FileCommit]:
     result = []
     out = git.read(args, repository.top, extra=git.OFFLINE).decode(errors="backslashreplace")
-    for part in re.split("(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)", out):
+    for part in re.split(_START, out):
         if part:
-            name, seconds, author, body, names = part.split("\0", 4)
+            name, parents, seconds, author, body, names = part.split("\0", 5)
             path = names.strip("\0\n").partition("\0")[0]
-            result.append(FileCommit(name, author, timestamps.from_epoch(int(seconds)), body.strip("\n"), path))
+            date = timestamps.from_epoch(int(seconds))
+            result.append(FileCommit(name, author, date, body.strip("\n"), path, not parents))
     return result
 
 

@@ -79,9 +79,8 @@ def of_revision(
     Raises MemctlError in a partial clone, which may lack the files: nothing is fetched.
     """
     if memory.repository.is_partial:
-        raise MemctlError(
-            "--at is refused, because this partial clone may lack files of the revision", "leave out --at", USAGE
-        )
+        message = "--at is refused, because this partial clone may lack files of the revision"
+        raise MemctlError(message, "leave out --at", USAGE)
     listed = FileList(index, f"{_REVISION}{commit}", snapshot.withheld.files)
     return _Update(memory, listed, FilesInGit(memory, commit), progress).run()
 

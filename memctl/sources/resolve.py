@@ -37,14 +37,9 @@ class Resolver:
     def __init__(self, names: FileList, declared: Declared) -> None:
         self._names = names
         self._known: dict[tuple[_Finder, str, str], tuple[str, ...]] = {}
-        self._finders: dict[str, _Finder] = {
-            **dict.fromkeys(PYTHON, self._python),
-            **dict.fromkeys(GO, self._go),
-            **dict.fromkeys(CPP, self._cpp),
-            **dict.fromkeys(JAVA, self._java),
-            **dict.fromkeys(RUST, self._rust),
-            **dict.fromkeys(RUBY, self._ruby),
-        }
+        of_system = ((GO, self._go), (CPP, self._cpp), (RUST, self._rust))
+        finders = ((PYTHON, self._python), (JAVA, self._java), (RUBY, self._ruby), *of_system)
+        self._finders: dict[str, _Finder] = {suffix: find for suffixes, find in finders for suffix in suffixes}
         self._known_starts: dict[str, set[str]] = {}
         self._known_go: dict[str, list[str]] = {}
         self._go_modules, self._packages, self._aliases = _declarations(declared)

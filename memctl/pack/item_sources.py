@@ -102,10 +102,8 @@ def blockers(memory: Memory) -> list[str]:
         blockers_now = ref_state.read(memory).state.global_blockers.values()
     except MemctlError:
         return []  # `memctl coordination` reports the error
-    return [
-        f"{blocker.text} ({blocker.agent_id}, {blocker.since[:10]})"
-        for blocker in sorted(blockers_now, key=lambda blocker: blocker.since)
-    ]
+    ordered = sorted(blockers_now, key=lambda blocker: blocker.since)
+    return [f"{blocker.text} ({blocker.agent_id}, {blocker.since[:10]})" for blocker in ordered]
 
 
 _SHOWN = 10  # digits of a commit's id; two ids match by chance once in a million million
@@ -127,9 +125,8 @@ def origins_of(
     try:
         commits = last_commits(memory, list(wanted), at)
         referring = [record for path, record in wanted.items() if record.code_refs and path in commits]
-        code = _code(
-            memory, snapshot, referring, {wanted[path].path: commit.commit for path, commit in commits.items()}, at
-        )
+        last = {wanted[path].path: commit.commit for path, commit in commits.items()}
+        code = _code(memory, snapshot, referring, last, at)
     except git.GitFailed:  # a partial clone lacks the history
         return {record.path: RecordOrigin(_UNKNOWN) for record in wanted.values()}
     return {
@@ -181,9 +178,7 @@ def _code(
     """
     if not records:
         return _Code()
-    places = {
-        (record.path, reference): pages.code_path(reference) for record in records for reference in record.code_refs
-    }
+    places = {(record.path, ref): pages.code_path(ref) for record in records for ref in record.code_refs}
     before = trees.blob_ids_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
     now = snapshot.files.contents(places.values(), frozenset(before.values()))
     gone = {key for key, path in places.items() if path not in now and (commits[key[0]], path) in before}

@@ -89,17 +89,9 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
     if record.path in snapshot.suspicious:
         body = screen(snapshot, body)
     changed = bool(drift) and record.memory_type != STATE.name  # work in progress is expected to change its code
-    return Item(
-        record.memory_type,
-        record.id,
-        record.title,
-        body,
-        tuple(facts.items()),
-        record.path,
-        0 if changed or record.status == PROPOSED else weight(record),
-        changed,
-        record.place,
-    )
+    own = 0 if changed or record.status == PROPOSED else weight(record)
+    kind, title, shown = record.memory_type, record.title, tuple(facts.items())
+    return Item(kind, record.id, title, body, shown, record.path, own, changed, record.place)
 
 
 def weight(record: Record) -> int:
@@ -137,9 +129,8 @@ def of_page(page: Page, text: str, key: str = "") -> Item:
         facts["date"] = page.timestamp
     if page.agent_id:
         facts["by"] = page.agent_id
-    return Item(
-        "page", page.id, page.title, headings.take_title(text)[1].strip("\n"), tuple(facts.items()), key or page.path
-    )
+    body = headings.take_title(text)[1].strip("\n")
+    return Item("page", page.id, page.title, body, tuple(facts.items()), key or page.path)
 
 
 def of_place(place: Place) -> Item:

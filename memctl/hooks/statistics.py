@@ -136,9 +136,8 @@ def _number(value: Any) -> int | None:
 def _is_same(noted: CompactionCount, boundary: CompactionCount) -> bool:
     """Return whether a transcript's entry (`boundary`) is the compaction that a hook logged shortly before."""
     seconds = timestamps.to_epoch(boundary.at) - timestamps.to_epoch(noted.at)
-    return (
-        noted.session == boundary.session and noted.after is None and noted.calls is not None and 0 <= seconds <= _NEAR
-    )
+    is_open = noted.after is None and noted.calls is not None
+    return noted.session == boundary.session and is_open and 0 <= seconds <= _NEAR
 
 
 def _median(values: Iterable[int | None]) -> float | None:

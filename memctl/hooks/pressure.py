@@ -141,10 +141,8 @@ def _text(calls: int, fill: ContextFill | None) -> str:
 
     number = f"{quantity(calls, 'tool call')} since the context was last compacted"
     if fill:
-        number += (
-            f"; it holds {fill.tokens:,} tokens, {fill.share:.0%} of the {fill.limit:,} at which the host compacts"
-        )
-        number += f" it by itself ({fill.zone})"
+        number += f"; it holds {fill.tokens:,} tokens, {fill.share:.0%} of the {fill.limit:,} at which the host"
+        number += f" compacts it by itself ({fill.zone})"
     return (
         f"memctl: {number}. At the next natural break, save where you are with `memctl checkpoint save --done A"
         " --doing B --next C` (the first time with `--task T`) and record what was decided, then suggest to the user to"

@@ -73,7 +73,9 @@ def compactions(root: Path) -> list[CompactionCount]:
     for entry in log.entries(root, log.COMPACTIONS):
         line = str(entry.get("line") or "")
         if entry.get("kind") == "left":
-            _set_after(counts, by_line.get(line), _number(entry.get("after")))
+            left = by_line.get(line)
+            if left is not None and counts[left].after is None:
+                counts[left] = msgspec.structs.replace(counts[left], after=_number(entry.get("after")))
             continue
         one = _read(entry)
         if one is None or line in by_line:
@@ -92,12 +94,6 @@ def compactions(root: Path) -> list[CompactionCount]:
         if line:
             by_line[line] = place
     return sorted(counts, key=lambda entry: entry.at)
-
-
-def _set_after(counts: list[CompactionCount], place: int | None, after: int | None) -> None:
-    """Set the tokens that a compaction left, if they are unknown."""
-    if place is not None and counts[place].after is None:
-        counts[place] = msgspec.structs.replace(counts[place], after=after)
 
 
 def figures(counts: Iterable[CompactionCount]) -> Figures:

@@ -97,14 +97,7 @@ def _advance(memory: Memory, state: SessionState, session: Session, summary: Ses
     known = session_state.progress_of(state)
     after = progress.advance(known, part, by=memory.actor, line=session_state.checkpoint_line)
     succeeded = session_state.latest(map(redacted_line, summary.succeeded), state.succeeded, session_state.MOST_STEPS)
-    return msgspec.structs.replace(
-        state,
-        task=after.state,
-        created=after.created,
-        is_over=after.is_over,
-        is_compacted=after.is_compacted,
-        succeeded=succeeded,
-    )
+    return msgspec.structs.replace(session_state.with_progress(state, after), succeeded=succeeded)
 
 
 def _note(folder: SessionDir, part: TranscriptPart) -> None:

@@ -226,9 +226,8 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
                 parts.append(_page_entry(detail, quantity(count, "heading")))
             else:
                 parts += [_page_entry(detail), *_part_entries(links, detail)]
-        summaries.append(
-            SectionSummary(entry, ", ".join(words), tuple(parts), tuple(_glob(links, glob) for glob in page.paths))
-        )
+        globs = tuple(_glob(links, glob) for glob in page.paths)
+        summaries.append(SectionSummary(entry, ", ".join(words), tuple(parts), globs))
     return tuple(summaries)
 
 

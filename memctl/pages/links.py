@@ -54,9 +54,7 @@ class Links:
         self._anchors = {page.id: markdown.target(document_of(page)) for page in snapshot.outline.pages}
         self._parts = {page.path: _part_anchors(page) for page in snapshot.outline.details}
         for page in snapshot.outline.details:
-            self._anchors.update(
-                zip((part.id for part in pages.numbered_headings(page)), self.parts(page), strict=True)
-            )
+            self._anchors |= zip((part.id for part in pages.numbered_headings(page)), self.parts(page), strict=True)
         self._anchors[pages.PROJECT_ID] = EXECUTIVE
         self._targets: dict[str, str] = {}
         self._left = _MOST

@@ -104,30 +104,17 @@ def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) 
         parent, children = page.section, [part.id for part in pages.numbered_headings(page)]
         children += [f"§4.{path}" for path in page.code_refs]
     name = EXECUTIVE if page is None else document_of(page)
-    return Place(
-        marker=marker,
-        level=int(marker[1]),
-        title=page.title if page else snapshot.config.project,
-        path=f"{snapshot.prefix}/{page.path}" if page else f"{snapshot.prefix}/{FOLDER}/{name}",
-        text=markdown.visible(making.page(name)),
-        parent=parent,
-        children=tuple(children),
-    )
+    path = page.path if page else f"{FOLDER}/{name}"
+    title, text = page.title if page else snapshot.config.project, markdown.visible(making.page(name))
+    return Place(marker, int(marker[1]), title, f"{snapshot.prefix}/{path}", text, parent, tuple(children))
 
 
 def _part(snapshot: Snapshot, making: Renderer, page: Page, part: pages.NumberedHeading) -> Place:
     """Return the place of a numbered heading of a page of details."""
     heading = f"{part.id[1:]} {part.title}"
     text = next((p.text for p in headings.split(making.page(document_of(page))) if p.heading == heading), part.text)
-    return Place(
-        marker=part.id,
-        level=3,
-        title=part.title,
-        path=f"{snapshot.prefix}/{page.path}",
-        text=markdown.visible(text.rstrip("\n") + "\n"),
-        parent=page.id,
-        children=(),
-    )
+    text = markdown.visible(text.rstrip("\n") + "\n")
+    return Place(part.id, 3, part.title, f"{snapshot.prefix}/{page.path}", text, page.id, ())
 
 
 def _sources(snapshot: Snapshot) -> Place:

@@ -422,10 +422,10 @@ def _with_line_feeds(text: str) -> str:
     if "\r" not in text:
         return text
     lines = text.split("\n")
-    ends = [line.endswith("\r") for line in lines[:-1]]
+    end = "\r" if lines[0].endswith("\r") else ""
     for number, line in enumerate(lines, start=1):
-        differs = number <= len(ends) and ends[number - 1] != ends[0]
-        if differs or "\r" in line.removesuffix("\r" if number <= len(ends) else ""):
+        is_last = number == len(lines)
+        if "\r" in (line if is_last else line.removesuffix(end)) or not (is_last or line.endswith(end)):
             raise FrontMatterError(number, "", "the file mixes CRLF and LF line ends: use only one of them")
     return text.replace("\r\n", "\n")
 

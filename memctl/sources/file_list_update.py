@@ -209,10 +209,9 @@ class _Update:
     def _add(self, unread: Mapping[str, str], left_out: Collection[str], room: int) -> None:
         """Read files, each given with its blob id, and put them into the index; `room` is left for their texts."""
         sizes = {path: self._files.size(path) for path in unread}
-        if sum(sizes.values()) > room:  # the smallest files are indexed
-            order = sorted(unread, key=lambda path: (sizes[path], path))
-        else:  # by path, which fills the pages of an index of paths
-            order = sorted(unread, key=lambda path: (sizes[path] > _LARGE, path))
+        is_full = sum(sizes.values()) > room  # then the smallest files are indexed
+        # Else the order is by path, which fills the pages of an index of paths.
+        order = sorted(unread, key=lambda path: (sizes[path] if is_full else sizes[path] > _LARGE, path))
         for start in range(0, len(order), _AT_ONCE):
             paths = order[start : start + _AT_ONCE]
             self._progress(start, len(order))

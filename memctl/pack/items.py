@@ -71,18 +71,19 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
     """
     origin = origins.get(record.path)
     code = [origin.described(ref) if origin else ref for ref in record.code_refs]
-    state = {"status": record.status, "completion": record.completion_percentage, "severity": record.severity}
-    facts = state | {"importance": record.importance, "date": record.timestamp, "by": record.agent_id}
-    facts |= {"section": record.section, "tags": ", ".join(record.tags), "code": ", ".join(code)}
-    facts |= {"commit": origin.commit if origin else None}
+    facts = facts_of({
+        "status": record.status, "completion": record.completion_percentage, "severity": record.severity,
+        "importance": record.importance, "date": record.timestamp, "by": record.agent_id, "section": record.section,
+        "tags": ", ".join(record.tags), "code": ", ".join(code), "commit": origin.commit if origin else None,
+    })  # fmt: skip
     body = snapshot.body(record)
     if record.path in snapshot.suspicious:
         body = screen(snapshot, body)
     # Work in progress is expected to change its code.
     changed = origin is not None and bool(origin.drift) and record.memory_type != STATE.name
     own = 0 if changed or record.status == PROPOSED else weight(record)
-    kind, title, shown = record.memory_type, record.title, facts_of(facts)
-    return Item(kind, record.id, title, body, shown, record.path, own, changed, record.place)
+    kind, title = record.memory_type, record.title
+    return Item(kind, record.id, title, body, facts, record.path, own, changed, record.place)
 
 
 def facts_of(values: Mapping[str, object]) -> tuple[tuple[str, str], ...]:

@@ -228,7 +228,7 @@ def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Recor
         "issue": lambda r: r.severity in ISSUE_SEVERITIES,
         "learning": lambda r: r.timestamp >= of_late,
     }
-    return {name: [r for r in by_type[name] if r.importance >= CRITICAL or of(r)] for name, of in limits.items()}
+    return {name: [r for r in by_type[name] if r.importance >= CRITICAL or fits(r)] for name, fits in limits.items()}
 
 
 def _active(current: Sequence[Record], about: TaskMatches, sources: Sources) -> list[Record]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import memory_access, output, token_counter, window_limit
-from memctl.cli.command import reading
+from memctl.cli.command import choice_option, number_option, reading
 from memctl.cli.text_input import read
 from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -41,16 +41,14 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
         ),
     ),
 )
-@click.option(
+@number_option(
     "--window",
-    type=click.IntRange(min=1),
     help="Size of the context window in tokens. [default: MEMCTL_CONTEXT_WINDOW, config.yaml, or the model's size]",
 )
-@click.option(
+@choice_option(
     "--host",
-    type=click.Choice(limits.HOSTS),
+    among=limits.HOSTS,
     default=limits.NO_HOST,
-    show_default=True,
     help="The program that compacts the window; zones are shares of the tokens that fit before the compaction.",
 )
 @click.option(
@@ -67,18 +65,8 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 @files_option("session", "Files to count as decisions, issues and state, such as a pack.")
 @files_option("buffer", "Files to count as tool outputs that may be dropped at any time.")
 @files_option("shared", "Files to count as content that all agents share; only with --profile multi-agent.")
-@click.option(
-    "--used",
-    type=click.IntRange(min=0),
-    help="Tokens in use as the host reports them; used instead of memctl's own count.",
-)
-@click.option(
-    "--agents",
-    type=click.IntRange(min=1),
-    default=profiles.AGENTS,
-    show_default=True,
-    help="Number of agents; only with --profile multi-agent.",
-)
+@number_option("--used", least=0, help="Tokens in use as the host reports them; used instead of memctl's own count.")
+@number_option("--agents", default=profiles.AGENTS, help="Number of agents; only with --profile multi-agent.")
 @model_option
 @click.option("--strict", is_flag=True, help="Exit with 1 if the zone is orange or red, or a hard limit is exceeded.")
 @reading

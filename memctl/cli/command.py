@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -110,15 +110,25 @@ def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None =
     )  # fmt: skip
 
 
-def limit_option(default: int) -> Callable[[F], F]:
-    """Return a decorator for `--limit`: how many items a list prints, by default `default`."""
-    return click.option(
-        "--limit",
-        type=click.IntRange(min=0),
-        default=default,
-        show_default=True,
-        help="Show at most this many entries; 0 shows all.",
-    )
+def number_option(*names: str, least: int = 1, **more: Any) -> Callable[[F], F]:
+    """Return a decorator for an option whose value is a whole number of at least `least`; the help shows its default.
+
+    `names` and `more` are as for `click.option`.
+    """
+    return click.option(*names, type=click.IntRange(min=least), show_default=True, **more)
+
+
+def choice_option(*names: str, among: Iterable[str], **more: Any) -> Callable[[F], F]:
+    """Return a decorator for an option whose value is one of `among`; the help shows its default.
+
+    `names` and `more` are as for `click.option`.
+    """
+    return click.option(*names, type=click.Choice(list(among)), show_default=True, **more)
+
+
+def limit_option(default: int, text: str = "Show at most this many entries; 0 shows all.") -> Callable[[F], F]:
+    """Return a decorator for `--limit`: how many items a list prints, by default `default`; `text` is its help."""
+    return number_option("--limit", least=0, default=default, help=text)
 
 
 json_option = click.option(

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import Group, command, json_option, limit_option, options, text_options
+from memctl.cli.command import Group, choice_option, command, json_option, limit_option, options, text_options
 from memctl.cli.write_command import naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import time_input
@@ -148,15 +148,7 @@ def list_command(
     ("memctl event show 12 --json", "Print the event with the number 12 as JSON."),
 )
 @click.argument("number", required=False, type=click.IntRange(min=1))
-@click.option(
-    "--format",
-    "-f",
-    "form",
-    type=click.Choice(["xml", "json"]),
-    default="xml",
-    show_default=True,
-    help="The format to print the event in.",
-)
+@choice_option("--format", "-f", "form", among=["xml", "json"], default="xml", help="The format to print the event in.")
 @json_option
 @click.pass_context
 def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: bool) -> None:

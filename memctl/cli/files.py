@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, json_option
+from memctl.cli.command import command, json_option, limit_option, number_option
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options
 from memctl.errors import USAGE, MemctlError
 from memctl.pack import budget_fill
@@ -60,27 +60,9 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
     metavar="GLOB",
     help="Rank only files that match this glob, as in .gitignore. Repeatable.",
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    help="Show at most this many files; 0 shows all.",
-)
-@click.option(
-    "--window",
-    type=click.IntRange(min=1),
-    default=_WINDOW,
-    show_default=True,
-    help="Size of the context window in tokens.",
-)
-@click.option(
-    "--used",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Tokens of the window that are already in use.",
-)
+@limit_option(20, "Show at most this many files; 0 shows all.")
+@number_option("--window", default=_WINDOW, help="Size of the context window in tokens.")
+@number_option("--used", least=0, default=0, help="Tokens of the window that are already in use.")
 @click.option(
     "--least",
     type=click.FloatRange(0, 100),

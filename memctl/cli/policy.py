@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, token_counter, window_limit
-from memctl.cli.command import Group, json_option, options, reading
+from memctl.cli.command import Group, json_option, number_option, options, reading
 from memctl.cli.text_input import read
 from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -42,6 +42,10 @@ policy_command = Group(
     help="Judge when agents may work in parallel, and when to compress a context.",
     no_args_is_help=False,
 )
+_threshold_option = number_option(
+    "--threshold",
+    help="The most tokens that the shared slice may have. [default: scs_threshold in config.yaml, or 2000]",
+)
 
 
 @policy_command.command(
@@ -54,11 +58,7 @@ policy_command = Group(
     ),
 )
 @click.argument("source", metavar="[FILE|-]", required=False)
-@click.option(
-    "--threshold",
-    type=click.IntRange(min=1),
-    help="The most tokens that the shared slice may have. [default: scs_threshold in config.yaml, or 2000]",
-)
+@_threshold_option
 @json_option
 @click.pass_context
 def threshold_command(ctx: click.Context, /, source: str | None, threshold: int | None, as_json: bool) -> None:
@@ -104,11 +104,7 @@ _inputs = options(
         help="A file with the text that all contexts share. [default: the text that all of them have]",
     ),
     files_option("plan", "Files and prompts that the next step will add to the contexts."),
-    click.option(
-        "--remaining",
-        type=click.IntRange(min=0),
-        help="Tokens left in the window. [default: computed from the contexts]",
-    ),
+    number_option("--remaining", least=0, help="Tokens left in the window. [default: computed from the contexts]"),
     click.option("--delta", type=click.IntRange(min=0), help="Tokens that all parallel agents will return together."),
     click.option(
         "--state",
@@ -122,11 +118,7 @@ _inputs = options(
         metavar="NAME",
         help="The workflow whose events are counted. [default: the workflow of the branch]",
     ),
-    click.option(
-        "--threshold",
-        type=click.IntRange(min=1),
-        help="The most tokens that the shared slice may have. [default: scs_threshold in config.yaml, or 2000]",
-    ),
+    _threshold_option,
     model_option,
 )
 
@@ -346,9 +338,9 @@ def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tup
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs
-@click.option(
+@number_option(
     "--events",
-    type=click.IntRange(min=0),
+    least=0,
     help="The number of the workflow's events since its last checkpoint; above 50, trigger 8 fires. "
     "[default: counted by memctl]",
 )

@@ -93,6 +93,9 @@ own_command = Group(
 _sections = click.argument(
     "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
 )
+_fetch_option = click.option(
+    "--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it."
+)
 _force = click.option("--force", is_flag=True, help="Act even though another agent owns the section; needs --reason.")
 
 
@@ -202,7 +205,7 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
 )
 @click.option("--agent", default="", help="List only the sections that this agent owns.")
 @click.option("--all", "everything", is_flag=True, help="Also list ownership that has expired.")
-@click.option("--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it.")
+@_fetch_option
 @json_option
 @click.pass_context
 def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: str | None, as_json: bool) -> None:
@@ -238,7 +241,7 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
 @click.argument("places", metavar="§2.N|PATH…", nargs=-1, required=True)
 @click.option("--agent", default="", help="Check what this agent may do, in place of what you may.")
 @click.option("--read", "reading", is_flag=True, help="Check who may read, in place of who may write.")
-@click.option("--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it.")
+@_fetch_option
 @json_option
 @click.pass_context
 def check_command(
@@ -304,7 +307,6 @@ def _describe(held: Ownership) -> str:
 coordination_command = Group(
     "coordination", help="Show which agents are at work, on what, and what blocks them.", no_args_is_help=True
 )
-_REMOTE = click.option("--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it.")
 
 
 @command(
@@ -316,7 +318,7 @@ _REMOTE = click.option("--remote", metavar="NAME", help="First fetch the shared 
     ),
     group=coordination_command,
 )
-@_REMOTE
+@_fetch_option
 @json_option
 @click.pass_context
 def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> None:

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command
+from memctl.cli.command import command, json_option
 from memctl.errors import OK, USAGE, MemctlError
 from memctl.text.phrases import quantity
 
@@ -34,7 +34,7 @@ _SHOWN = 12  # kinds of blocks that are listed
     ),
 )
 @click.argument("file", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with the keys schema, kind and data.")
+@json_option
 @click.pass_context
 def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> None:
     """Summarize the decisions of a window's manager: steps, tokens wanted and freed, calls of language models, and

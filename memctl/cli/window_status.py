@@ -13,7 +13,7 @@ import msgspec
 
 from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli import window_messages as messages
-from memctl.cli.command import command, json_option, options
+from memctl.cli.command import command, json_option, number_option, options
 from memctl.cli.quality import print_performance
 from memctl.cli.text_input import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -51,21 +51,15 @@ looking = options(
     click.option(
         "--model", help="The model whose window it is. [default: the model that FILE names, or model in config.yaml]"
     ),
-    click.option(
-        "--window",
-        type=click.IntRange(min=1),
-        help="Size of the context window in tokens. [default: MEMCTL_CONTEXT_WINDOW, or the model's size]",
-    ),
+    messages.window_option,
     click.option(
         "--host",
         type=click.Choice(limits.HOSTS),
         help="The program that runs the agent and compacts its window. [default: claude-code for a transcript]",
     ),
-    click.option(
+    number_option(
         "--max-output",
-        type=click.IntRange(min=1),
         default=model_windows.DEFAULT_OUTPUT,
-        show_default=True,
         help="Tokens that the program named by --host keeps free for the model's answer.",
     ),
     click.option(

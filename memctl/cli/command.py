@@ -91,7 +91,9 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return decorate
 
 
-def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None = None) -> Callable[[F], F]:
+def text_options(
+    *rows: tuple[str, str, str], check: Callable[..., Any] | None = None, metavar: str = "TEXT"
+) -> Callable[[F], F]:
     """Return a decorator that adds several options whose value is a text.
 
     Each row has the option's flag, such as "--title", the name of the parameter, and the help. If the help ends in
@@ -101,7 +103,7 @@ def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None =
     return options(
         *(
             click.option(
-                flag, name, metavar="TEXT", help=text, callback=check, default=() if is_repeatable else "",
+                flag, name, metavar=metavar, help=text, callback=check, default=() if is_repeatable else "",
                 multiple=is_repeatable,
             )
             for flag, name, text in rows
@@ -249,17 +251,10 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             help="Only records of this section (2.1, or its name) and of its pages of details.",
         ),
         click.option("--agent", default="", help="Only records that this agent created."),
-        click.option(
-            "--since",
-            default="",
+        text_options(
+            ("--since", "since", "Only records since this time: 2025-11-04, or 7d for seven days ago."),
+            ("--until", "until", "Only records up to this time: 2025-11-04, or 7d for seven days ago."),
             metavar="TIME",
-            help="Only records since this time: 2025-11-04, or 7d for seven days ago.",
-        ),
-        click.option(
-            "--until",
-            default="",
-            metavar="TIME",
-            help="Only records up to this time: 2025-11-04, or 7d for seven days ago.",
         ),
         click.option("--open", "is_open", is_flag=True, help="Only open records: neither closed nor archived."),
         click.option("--archived", is_flag=True, help="Only archived records."),

@@ -185,10 +185,8 @@ def compressions(events: Sequence[WorkflowEvent], until: WorkflowEvent) -> int:
 
 def _data(event: WorkflowEvent) -> dict[str, Any]:
     """Return an event as an object for JSON, which has every field, also the empty ones."""
-    data = {name: getattr(event, name) for name in event.__struct_fields__}
-    for name in ("before_state", "after_state"):
-        data[name] = msgspec.structs.asdict(data[name])
-    return {**data, "compression_ratio": event.compression_ratio}
+    sizes = {name: msgspec.structs.asdict(getattr(event, name)) for name in ("before_state", "after_state")}
+    return {**msgspec.structs.asdict(event), **sizes, "compression_ratio": event.compression_ratio}
 
 
 def _row(event: WorkflowEvent) -> tuple[str, ...]:

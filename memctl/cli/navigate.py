@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, complete, reading
@@ -178,15 +179,7 @@ def _print_json(memory: Memory, snapshot: Snapshot, items: list[Record | Place],
 
 
 def _place_data(place: Place, counter: Counter | None) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "marker": place.marker,
-        "level": place.level,
-        "title": place.title,
-        "path": place.path,
-        "parent": place.parent,
-        "children": list(place.children),
-        "text": place.text,
-    }
+    data = msgspec.structs.asdict(place)
     if counter is not None:
         data["tokens"] = counter.tokens(place.text, _kind(place, place.text))
     return data

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, limit_option, reading
@@ -68,13 +69,7 @@ def _data(memory: Memory, work: NextWork) -> dict[str, Any]:
     return {
         "total": work.total,
         "choices": [
-            {
-                "record": output.record_data(memory, choice.record),
-                "because": list(choice.because),
-                "command": choice.command,
-                "is_own": choice.is_own,
-                "unblocks": list(choice.unblocks),
-            }
+            {**msgspec.structs.asdict(choice), "record": output.record_data(memory, choice.record)}
             for choice in work.choices
         ],
         "blocked": work.blocked,

@@ -130,13 +130,7 @@ def _within_data(memory: Memory, within: StagedMerge | None) -> dict[str, Any]:
 def _data(memory: Memory, made: Renumbering) -> dict[str, Any]:
     renamed = [{"from": holder.name, "to": holder.now, "title": holder.title} for holder in made.renamed]
     unclear = [
-        {
-            "path": memory.tracked(reference.path),
-            "line": reference.line,
-            "name": reference.name,
-            "taken_for": reference.taken_for,
-        }
-        for reference in made.unclear
+        {**msgspec.structs.asdict(reference), "path": memory.tracked(reference.path)} for reference in made.unclear
     ]
     returned = [{"path": memory.tracked(path), "id": identifier} for path, identifier in made.returned]
     lost = [

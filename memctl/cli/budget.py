@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import memory_access, output, token_counter, window_limit
-from memctl.cli.command import choice_option, number_option, reading
+from memctl.cli.command import choice_option, command, number_option, reading
 from memctl.cli.text_input import read
 from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -22,24 +22,22 @@ if TYPE_CHECKING:
 _TYPES = ("system", "active", "session", "buffer", "shared")
 
 
-@click.command(
+@command(
     "budget",
-    cls=MultiFileCommand,
-    examples=(
-        ("memctl budget", "Show how a window of 200,000 tokens is divided."),
-        (
-            "memctl budget --profile small-feature --window 1000000",
-            "Divide a window of 1,000,000 tokens for the work on a small feature.",
-        ),
-        (
-            "memctl budget --system CLAUDE.md --active src/*.py --session pack.md",
-            "Show how many tokens these files take, and the zone of the window.",
-        ),
-        (
-            "memctl budget --used 171000 --strict",
-            "Show the zone of a window with 171,000 tokens in use; exit with 1 if it is orange or red.",
-        ),
+    ("memctl budget", "Show how a window of 200,000 tokens is divided."),
+    (
+        "memctl budget --profile small-feature --window 1000000",
+        "Divide a window of 1,000,000 tokens for the work on a small feature.",
     ),
+    (
+        "memctl budget --system CLAUDE.md --active src/*.py --session pack.md",
+        "Show how many tokens these files take, and the zone of the window.",
+    ),
+    (
+        "memctl budget --used 171000 --strict",
+        "Show the zone of a window with 171,000 tokens in use; exit with 1 if it is orange or red.",
+    ),
+    cls=MultiFileCommand,
 )
 @number_option(
     "--window",

@@ -61,15 +61,15 @@ class Command(click.Command):
 
 
 def command(
-    name: str, *examples: tuple[str, str], group: click.Group | None = None
+    name: str, *examples: tuple[str, str], group: click.Group | None = None, cls: type[Command] = Command
 ) -> Callable[[Callable[..., Any]], Command]:
     """Return a decorator that makes a memctl command of a function; the function's docstring is the command's help.
 
-    The command is called `name`, and becomes a subcommand of `group` if one is given.
+    The command is called `name`, and becomes a subcommand of `group` if one is given. `cls` is its class.
     """
 
     def make(function: Callable[..., Any]) -> Command:
-        made = click.command(name, cls=Command, examples=examples)(function)
+        made = click.command(name, cls=cls, examples=examples)(function)
         if group is not None:
             group.add_command(made)
         return made

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, token_counter, window_limit
-from memctl.cli.command import Group, json_option, number_option, options, reading
+from memctl.cli.command import Group, command, json_option, number_option, options, reading
 from memctl.cli.text_input import read
 from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -48,14 +48,13 @@ _threshold_option = number_option(
 )
 
 
-@policy_command.command(
+@command(
     "threshold",
+    ("memctl policy threshold", "Judge whether the threshold of the shared slice fits, by memctl's log."),
+    ("memctl policy threshold scs.jsonl", "Judge whether the threshold fits, by a log of your own."),
+    ("memctl policy threshold - --json", "Read a log from standard input, and print the review as JSON."),
+    group=policy_command,
     cls=MultiFileCommand,
-    examples=(
-        ("memctl policy threshold", "Judge whether the threshold of the shared slice fits, by memctl's log."),
-        ("memctl policy threshold scs.jsonl", "Judge whether the threshold fits, by a log of your own."),
-        ("memctl policy threshold - --json", "Read a log from standard input, and print the review as JSON."),
-    ),
 )
 @click.argument("source", metavar="[FILE|-]", required=False)
 @_threshold_option
@@ -256,23 +255,22 @@ def _context(source: str, around: Surroundings) -> Context:
     return Context(source, measures.measure(parsed, around.known, around.now, around.counter.tokens))
 
 
-@policy_command.command(
+@command(
     "parallel",
-    cls=MultiFileCommand,
-    examples=(
-        (
-            "memctl policy parallel agent-a.xml agent-b.xml",
-            "Judge whether two agents may start together; exit with 1 if not.",
-        ),
-        (
-            "memctl policy parallel *.xml --delta 500 --plan src/*.py",
-            "Judge whether agents may start if they will read these files and together return 500 tokens.",
-        ),
-        (
-            "memctl policy parallel *.xml --state state.yaml --json",
-            "Judge with values that memctl can't measure, from a file, and print JSON.",
-        ),
+    (
+        "memctl policy parallel agent-a.xml agent-b.xml",
+        "Judge whether two agents may start together; exit with 1 if not.",
     ),
+    (
+        "memctl policy parallel *.xml --delta 500 --plan src/*.py",
+        "Judge whether agents may start if they will read these files and together return 500 tokens.",
+    ),
+    (
+        "memctl policy parallel *.xml --state state.yaml --json",
+        "Judge with values that memctl can't measure, from a file, and print JSON.",
+    ),
+    group=policy_command,
+    cls=MultiFileCommand,
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs
@@ -324,17 +322,16 @@ def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tup
     )
 
 
-@policy_command.command(
+@command(
     "triggers",
-    cls=MultiFileCommand,
-    examples=(
-        ("memctl policy triggers window.md", "Show which triggers for a compression fire, and how to compress."),
-        (
-            "memctl policy triggers window.md --plan src/*.py",
-            "Show which triggers would fire once these files are read.",
-        ),
-        ("memctl policy triggers window.md --state state.yaml --strict", "Exit with 1 if any trigger fires."),
+    ("memctl policy triggers window.md", "Show which triggers for a compression fire, and how to compress."),
+    (
+        "memctl policy triggers window.md --plan src/*.py",
+        "Show which triggers would fire once these files are read.",
     ),
+    ("memctl policy triggers window.md --state state.yaml --strict", "Exit with 1 if any trigger fires."),
+    group=policy_command,
+    cls=MultiFileCommand,
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs

@@ -126,11 +126,9 @@ _answering = options(
         "Accept a handoff without one of its sections.",
     ),
 )
-@click.option(
-    "--decline",
-    multiple=True,
+@text_options(
+    ("--decline", "decline", "A section that you do not take over; it goes back to the giver. Repeatable."),
     metavar="§2.N",
-    help="A section that you do not take over; it goes back to the giver. Repeatable.",
 )
 @click.option("--note", default="", metavar="TEXT", callback=real_text, help="A note to the agent that gives the work.")
 @_answering

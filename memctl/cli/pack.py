@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import Group, command, complete, reading, section_named
+from memctl.cli.command import Group, command, complete, reading, section_named, text_options
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, fill, pack_options
 from memctl.cli.text_input import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -101,13 +101,7 @@ def prompt_command() -> None:
     "--role-file", default="", metavar="FILE", help="A file with the text of the role (- for standard input)."
 )
 @click.option("--task", default="", metavar="TEXT", help="The agent's task; what is relevant to it comes first.")
-@click.option(
-    "--criterion",
-    "criteria",
-    multiple=True,
-    metavar="TEXT",
-    help="A condition that must hold before the task counts as done. Repeatable.",
-)
+@text_options(("--criterion", "criteria", "A condition that must hold before the task counts as done. Repeatable."))
 @pack_options(budget=f"{prompt.SYSTEM_BUDGET}")
 @reading
 @click.pass_context

@@ -68,7 +68,6 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 @model_option
 @click.option("--strict", is_flag=True, help="Exit with 1 if the zone is orange or red, or a hard limit is exceeded.")
 @reading
-@click.pass_context
 def budget_command(
     ctx: click.Context,
     /,

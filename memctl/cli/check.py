@@ -75,7 +75,6 @@ _FORMATS = ("text", "json", "github", "sarif")
 )
 @click.option("--fix", is_flag=True, help="Correct all findings that have only one possible correction, and list them.")
 @click.option("--dry-run", "-n", is_flag=True, help="With --fix: show what would be written, and write nothing.")
-@click.pass_context
 def check_command(
     ctx: click.Context,
     /,

@@ -65,11 +65,12 @@ def command(
 ) -> Callable[[Callable[..., Any]], Command]:
     """Return a decorator that makes a memctl command of a function; the function's docstring is the command's help.
 
-    The command is called `name`, and becomes a subcommand of `group` if one is given. `cls` is its class.
+    The command is called `name`, and becomes a subcommand of `group` if one is given. `cls` is its class. The function
+    gets click's context, then the values of its arguments and options by name.
     """
 
     def make(function: Callable[..., Any]) -> Command:
-        made = click.command(name, cls=cls, examples=examples)(function)
+        made = click.command(name, cls=cls, examples=examples)(click.pass_context(function))
         if group is not None:
             group.add_command(made)
         return made

@@ -51,7 +51,6 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
     help="Only list what does not belong in a summary, and what the text lacks; exit with 1 if it lists anything.",
 )
 @json_option
-@click.pass_context
 def context_summary_command(
     ctx: click.Context,
     /,

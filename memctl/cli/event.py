@@ -78,7 +78,6 @@ _event_options = options(
 @workflow_option
 @_event_options
 @json_option
-@click.pass_context
 def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: Any) -> None:
     """Record an event of a workflow: a phase begins or ends, a context is compressed, an agent is called.
 
@@ -115,7 +114,6 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
 )
 @limit_option(20)
 @json_option
-@click.pass_context
 def list_command(
     ctx: click.Context, /, types: tuple[str, ...], workflow: str, since: str, limit: int, as_json: bool
 ) -> None:
@@ -150,7 +148,6 @@ def list_command(
 @click.argument("number", required=False, type=click.IntRange(min=1))
 @choice_option("--format", "-f", "form", among=["xml", "json"], default="xml", help="The format to print the event in.")
 @json_option
-@click.pass_context
 def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: bool) -> None:
     """Print one event: the one with NUMBER, or else the latest."""
     stream = event_stream.read(memory_access.memory(ctx))

@@ -55,7 +55,6 @@ _NOTED = 20  # notes to print, of possibly thousands
     help="Import nothing if any item or link can't be imported.",
 )
 @writing
-@click.pass_context
 def import_command(ctx: click.Context, /, first: str, second: str | None, strict: bool, **flags: Any) -> None:
     """Import records from a file or another tool, in one commit; what was imported before is skipped.
 
@@ -190,7 +189,6 @@ def _print_skipped(files: AdrImport) -> None:
 @click.option("--force", is_flag=True, help="With `adr`: overwrite files that were edited since the import.")
 @click.option("--dry-run", "-n", is_flag=True, help="With `adr`: show what would be written, and write nothing.")
 @reading
-@click.pass_context
 def export_command(
     ctx: click.Context, /, first: str | None, second: str | None, as_json: bool, at: str | None, **given: Any
 ) -> None:

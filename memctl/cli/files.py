@@ -79,7 +79,6 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
 )
 @pack_options(budget="70 % of half of --window")
 @json_option
-@click.pass_context
 def files_command(
     ctx: click.Context,
     /,

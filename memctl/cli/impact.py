@@ -79,7 +79,6 @@ class ImpactQuery(msgspec.Struct, frozen=True):
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if a listed page is stale, or any page can't be read.")
 @json_option
-@click.pass_context
 def impact_command(
     ctx: click.Context,
     /,

@@ -356,7 +356,6 @@ def _data(edit: Edit) -> dict[str, Any]:
 @click.option("--uninstall", is_flag=True, help="Remove what `memctl install` installed.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
 @json_option
-@click.pass_context
 def install_command(ctx: click.Context, /, target: str | None, **values: Any) -> None:
     """Set up Git's hooks and merge drivers for this clone, or the hooks of agents.
 

@@ -37,7 +37,6 @@ _FEW = 3  # blocking records to name
 @click.option("--reverse", is_flag=True, help="List the records in reverse order.")
 @limit_option(50)
 @reading
-@click.pass_context
 def list_command(
     ctx: click.Context,
     /,

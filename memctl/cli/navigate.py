@@ -47,7 +47,6 @@ _FILES = 4  # the level of the repository's files
 @click.argument("ids", metavar="ID|§…", nargs=-1, required=True, shell_complete=complete("place"))
 @click.option("--tokens", "with_tokens", is_flag=True, help="Print on standard error how many tokens each item has.")
 @reading
-@click.pass_context
 def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool, as_json: bool, at: str | None) -> None:
     """Show records, and places of the hierarchy by their § markers.
 
@@ -94,7 +93,6 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     help="Show not the index, but every marker with the number of tokens that an agent loads by it.",
 )
 @reading
-@click.pass_context
 def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: str | None) -> None:
     """Show the navigation index: which § markers there are, what is on each page, and where to find what."""
     from memctl.pages import links

@@ -25,7 +25,6 @@ _SHOWN = 3  # pieces of others' work to name
 )
 @limit_option(5)
 @reading
-@click.pass_context
 def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | None) -> None:
     """Show what to work on next: unblocked work, best first.
 

@@ -42,7 +42,6 @@ from memctl.record import time_input
 @click.option("--agent", default="", help="Only records that this agent created.")
 @pack_options()
 @reading
-@click.pass_context
 def rehydrate_command(
     ctx: click.Context,
     /,
@@ -104,7 +103,6 @@ def prompt_command() -> None:
 @text_options(("--criterion", "criteria", "A condition that must hold before the task counts as done. Repeatable."))
 @pack_options(budget=f"{prompt.SYSTEM_BUDGET}")
 @reading
-@click.pass_context
 def system(
     ctx: click.Context,
     /,
@@ -154,7 +152,6 @@ def system(
 )
 @pack_options("xml", budget=f"{prompt.USER_BUDGET}")
 @reading
-@click.pass_context
 def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at: str | None, **values: Any) -> None:
     """Print a user's message, followed by what is relevant to it in the memory, best first."""
     text = read(query) if query == "-" else query
@@ -184,7 +181,6 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
 @click.argument("source", metavar="[FILE|-]", default="-")
 @pack_options()
 @reading
-@click.pass_context
 def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | None, **values: Any) -> None:
     """Print the texts that an agent's reply asks for, and list what the agent no longer needs.
 

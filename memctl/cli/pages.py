@@ -252,7 +252,6 @@ def _list(kind: PageKind) -> click.Command:
     )
     @json_option
     @at_option
-    @click.pass_context
     def list_pages(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
         memory = memory_access.memory(ctx)
         snapshot = memory_access.readable(memory, at)

@@ -59,7 +59,6 @@ _threshold_option = number_option(
 @click.argument("source", metavar="[FILE|-]", required=False)
 @_threshold_option
 @json_option
-@click.pass_context
 def threshold_command(ctx: click.Context, /, source: str | None, threshold: int | None, as_json: bool) -> None:
     """Review the threshold of the shared slice against a log of observations, and suggest what to do next.
 
@@ -274,7 +273,6 @@ def _context(source: str, around: Surroundings) -> Context:
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs
-@click.pass_context
 def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: bool, **inputs: Any) -> None:
     """Judge whether agents may work in parallel; each FILE is the context of one agent.
 
@@ -343,7 +341,6 @@ def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tup
 )
 @click.option("--phase-boundary", is_flag=True, help="Judge as at the end of a phase.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if a trigger fires.")
-@click.pass_context
 def triggers_command(
     ctx: click.Context, /, sources: tuple[str, ...], strict: bool, as_json: bool, **inputs: Any
 ) -> None:

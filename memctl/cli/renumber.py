@@ -32,7 +32,6 @@ from memctl.write.renumber import Renumbering, StagedMerge
     ("memctl renumber --json", "Renumber, and print the new ids and the unclear references as JSON."),
 )
 @writing
-@click.pass_context
 def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     """Renumber one of two records or pages with the same id, and update references.
 

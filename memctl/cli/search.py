@@ -74,7 +74,6 @@ _Found = TypeVar("_Found", bound="Result | Related")
 @limit_option(10)
 @click.option("--explain", is_flag=True, help="Show how much each part contributes to the score of a result.")
 @reading
-@click.pass_context
 def search_command(
     ctx: click.Context,
     /,

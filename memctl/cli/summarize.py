@@ -25,7 +25,6 @@ from memctl.sources.summary import BUDGET, summary
 @number_option("--budget", default=BUDGET, help="Maximum number of tokens of the outline.")
 @token_counter.model_option
 @reading
-@click.pass_context
 def summarize_command(
     ctx: click.Context, /, path: str, budget: int, model: str | None, as_json: bool, at: str | None
 ) -> None:

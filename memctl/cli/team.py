@@ -132,7 +132,6 @@ _force = click.option("--force", is_flag=True, help="Act even though another age
 )
 @_force
 @agreeing
-@click.pass_context
 def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str, until: str, **flags: Any) -> None:
     """Own sections: all of the given ones, or none if one can't be had.
 
@@ -168,7 +167,6 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
 @_sections
 @_force
 @agreeing
-@click.pass_context
 def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: bool, **flags: Any) -> None:
     """Release sections, so that nobody owns them."""
     memory = memory_access.memory(ctx)
@@ -187,7 +185,6 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
 @click.option("--to", required=True, metavar="AGENT", help="The agent that gets the sections.")
 @_force
 @agreeing
-@click.pass_context
 def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, force: bool, **flags: Any) -> None:
     """Give sections to another agent: all of the given ones, or none. Type and end of the ownership stay the same."""
     memory = memory_access.memory(ctx)
@@ -207,7 +204,6 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
 @click.option("--all", "everything", is_flag=True, help="Also list ownership that has expired.")
 @_fetch_option
 @json_option
-@click.pass_context
 def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: str | None, as_json: bool) -> None:
     """List who owns which sections, since when and until when."""
     memory = memory_access.memory(ctx)
@@ -243,7 +239,6 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
 @click.option("--read", "reading", is_flag=True, help="Check who may read, in place of who may write.")
 @_fetch_option
 @json_option
-@click.pass_context
 def check_command(
     ctx: click.Context, /, places: tuple[str, ...], agent: str, reading: bool, remote: str | None, as_json: bool
 ) -> None:
@@ -320,7 +315,6 @@ coordination_command = Group(
 )
 @_fetch_option
 @json_option
-@click.pass_context
 def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> None:
     """Show the state that all agents share, in every worktree of this clone."""
     memory = memory_access.memory(ctx)
@@ -339,7 +333,6 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
 )
 @click.option("--task", default="", metavar="TEXT", callback=real_text, help="The task that you work on.")
 @agreeing
-@click.pass_context
 def join_command(ctx: click.Context, /, task: str, **flags: Any) -> None:
     """List yourself among the agents at work. MEMCTL_AGENT says who you are."""
     memory = memory_access.memory(ctx)
@@ -354,7 +347,6 @@ def join_command(ctx: click.Context, /, task: str, **flags: Any) -> None:
 @click.option("--agent", default="", help="Take this other agent off the list instead of yourself; needs --reason.")
 @click.option("--release", is_flag=True, help="Also release all sections that the agent owns.")
 @agreeing
-@click.pass_context
 def leave_command(ctx: click.Context, /, agent: str, release: bool, **flags: Any) -> None:
     """Take yourself off the list of agents at work. Your sections stay yours unless you release them."""
     memory = memory_access.memory(ctx)
@@ -373,7 +365,6 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **flags: Any
 @click.argument("task")
 @click.option("--remove", is_flag=True, help="Take the task away from the agent.")
 @agreeing
-@click.pass_context
 def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **flags: Any) -> None:
     """Assign a task to an agent, or take it away from the agent with --remove."""
     if not remove:
@@ -388,7 +379,6 @@ def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, *
 )
 @click.argument("text", callback=real_text)
 @agreeing
-@click.pass_context
 def block_command(ctx: click.Context, /, text: str, **flags: Any) -> None:
     """Report something that blocks all agents."""
     memory = memory_access.memory(ctx)
@@ -402,7 +392,6 @@ def block_command(ctx: click.Context, /, text: str, **flags: Any) -> None:
 )
 @click.argument("blocker")
 @agreeing
-@click.pass_context
 def unblock_command(ctx: click.Context, /, blocker: str, **flags: Any) -> None:
     """Remove a blocker, named by its id or its text."""
     carry_out(memory_access.memory(ctx), lambda state: agents.unblock(state, blocker), flags)
@@ -417,7 +406,6 @@ def unblock_command(ctx: click.Context, /, blocker: str, **flags: Any) -> None:
 @click.argument("name")
 @click.argument("value")
 @agreeing
-@click.pass_context
 def share_command(ctx: click.Context, /, name: str, value: str, **flags: Any) -> None:
     """Tell all agents about a shared resource; an empty VALUE removes the resource."""
     carry_out(memory_access.memory(ctx), lambda state: agents.share(state, name, value), flags)

@@ -93,7 +93,6 @@ class _Row(msgspec.Struct, frozen=True):
 )
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be learned or forgotten, and change nothing.")
 @json_option
-@click.pass_context
 def tokens_command(
     ctx: click.Context,
     /,

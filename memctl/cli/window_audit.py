@@ -35,7 +35,6 @@ _SHOWN = 12  # kinds of blocks that are listed
 )
 @click.argument("file", required=False)
 @json_option
-@click.pass_context
 def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> None:
     """Summarize the decisions of a window's manager: steps, tokens wanted and freed, calls of language models, and
     evicted blocks that were needed again.

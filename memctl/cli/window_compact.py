@@ -53,7 +53,6 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
 @messages.window_option
 @transcript_input.no_llm
 @messages.written
-@click.pass_context
 def compact_command(
     ctx: click.Context, /, source: str, target: int | None, free: int | None, strategy: str, policy: str,
     keep_turns: int, window: int | None, no_llm: bool, **to: Any,
@@ -227,7 +226,6 @@ _HELD = 6  # reasons that are listed
     help="Maximum tokens of the text that replaces an evicted block; 0 for no text.",
 )
 @messages.written
-@click.pass_context
 def evict_command(
     ctx: click.Context, /, source: str, target: int | None, free: int | None, policy: str, task: str,
     placeholder: int, **to: Any,

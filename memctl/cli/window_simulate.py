@@ -55,7 +55,6 @@ def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[st
               help="Evict until a request has at most this share of the budget.")  # fmt: skip
 @token_counter.model_option
 @json_option
-@click.pass_context
 def simulate_command(
     ctx: click.Context,
     /,

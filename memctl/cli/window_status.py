@@ -129,7 +129,6 @@ _EVERY = 2.0  # seconds between two looks at a live file
 )
 @click.option("--watch", is_flag=True, help="Print again whenever the transcript grows; only on a terminal.")
 @json_option
-@click.pass_context
 def status_command(
     ctx: click.Context, /, file: str | None, picture: str | None, watch: bool, as_json: bool, **values: Any
 ) -> None:
@@ -321,7 +320,6 @@ _PERCENT = ("utilization", "fidelity_score", "tool_result_bloat")
 @click.argument("file", required=False, metavar="[FILE|-]")
 @looking
 @json_option
-@click.pass_context
 def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **values: Any) -> None:
     """Judge a window by six metrics: their values now, which alarms they raise, and trends over the last ten requests.
 

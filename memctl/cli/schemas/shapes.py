@@ -36,7 +36,7 @@ def shape_of(kind: Any) -> Shape:
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return shape_of(parts[0])
-    if origin is Literal or (isinstance(kind, type) and issubclass(kind, Enum)):
+    if origin is Literal:
         return str
     if origin in (list, tuple, frozenset):
         return [shape_of(parts[0])]
@@ -44,6 +44,8 @@ def shape_of(kind: Any) -> Shape:
         return {str: shape_of(parts[1])}
     if origin in (Union, UnionType):
         return tuple(map(shape_of, parts))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return str
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return {one.encode_name: shape_of(one.type) for one in msgspec.structs.fields(kind)}
     return {NoneType: None, Any: object}.get(kind, kind)

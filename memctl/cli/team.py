@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import Group, command, complete, json_option, options, section_named
+from memctl.cli.command import Group, command, complete, json_option, options, section_named, text_options
 from memctl.cli.write_command import real_text
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
@@ -123,12 +123,9 @@ _force = click.option("--force", is_flag=True, help="Act even though another age
     help="How long you own the sections, such as 4h, 7d or 2w. [default: no end]",
 )
 @click.option("--until", default="", metavar="TIME", help="When the ownership ends: a date or a time.")
-@click.option(
-    "--reader",
-    "readers",
-    multiple=True,
+@text_options(
+    ("--reader", "readers", "Let only yourself and this agent read the section's details and files. Repeatable."),
     metavar="AGENT",
-    help="Let only yourself and this agent read the section's details and files. Repeatable.",
 )
 @_force
 @agreeing

@@ -114,7 +114,7 @@ def _has_pending_change(memory: Memory) -> bool:
 
 def _untouchable(memory: Memory, snapshot: Snapshot, options: WriteOptions) -> dict[str, str]:
     """Return the paths of files that are left alone, each with why."""
-    owned = {} if options.allow_owned else guard.forbidden_records(memory, snapshot.records)
+    owned = {} if options.allow_owned else guard.forbidden_records(memory, snapshot)
     return owned | dict.fromkeys(pending_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
 
 

@@ -63,6 +63,22 @@ def test_owner_may_write_and_others_may_write_elsewhere(memctl: Memctl, bob: Mem
     memctl("decide", "Nowhere in particular")
 
 
+def test_a_record_on_code_of_an_owned_section_belongs_to_its_owner(memctl: Memctl, bob: Memctl, owned: Path) -> None:
+    assert TOLD in memctl("issue", "Cards jam", "--code", "src/pay/a.py:1", code=1).err
+    made = bob("issue", "Cards jam", "--code", "src/pay/a.py:1").id
+    both = bob("issue", "Search for cards", "--code", "src/search/a.py", "--code", "src/pay/").id
+    for record in (made, both):
+        assert TOLD in memctl("edit", record, "--importance", "9", code=1).err
+    elsewhere = bob("issue", "Cards in titles", "--code", "src/pay/a.py", "--section", "2.2").id
+    memctl("edit", elsewhere, "--importance", "9")
+    waiting = {row["id"]: row["because"] for row in memctl("next", "--json").data["elsewhere"]}
+    assert waiting[made] == waiting[both] == "bob owns §2.1"
+    memctl("edit", made, "--importance", "9", "--allow-owned", "--reason", "the bank asks for it", "--no-commit")
+    git(owned, "add", "-A")
+    rows = findings(memctl("check", "--staged", "--json", code=None))
+    assert [(path.rpartition("/")[2], message) for path, message in rows] == [(f"{made}-cards-jam.md", TOLD)]
+
+
 def test_expired_ownership_does_not_prevent_a_write(
     memctl: Memctl, owned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ _AGENTS = 5  # agents to name
 _INTENT = 90  # characters of a session's intent
 # Bytes of open records' files per token of a pack with all of them: 2.9 in the example, 3.0 in memctl's own memory.
 _BYTES_PER_TOKEN = 3
-_FIGURES, _OF_PAGES = b"figures of records 5, %d", b"figures of pages 2"  # the keys under which they are cached
+_FIGURES, _OF_PAGES = b"figures of records 5, %d", b"figures of pages 3"  # the keys under which they are cached
 
 
 class Bars(msgspec.Struct, frozen=True):
@@ -128,7 +128,8 @@ def _of_pages(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str, 
 
 def _section(snapshot: Snapshot, page: Page) -> dict[str, Any]:
     places = (page.id, *(detail.id for detail in snapshot.outline.details_of(page.id)))
-    issues = sum(snapshot.catalogue.count("issue", place) for place in places)
+    code = snapshot.code_by_section
+    issues = sum(snapshot.catalogue.count("issue", place, code.get(place, ())) for place in places)
     return {"id": page.id, "title": page.title, "completion": page.completion_percentage, "open_issues": issues}
 
 

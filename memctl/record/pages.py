@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from memctl.text.globs import Globs
 
 _OUTLINE = b"outline"  # the key under which parsed pages are cached
+_ANY_FILE = "_"  # a file's name, by which it is tested whether a glob is for the files in a folder
 
 PROJECT_PATH = "project.md"
 PROJECT_ID = "§1.0"
@@ -178,9 +179,8 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         that name no section but refer to a file or folder that such a section covers.
         """
         details = (page.id for marker in sections for page in self.details_of(marker))
-        return catalogue.in_sections(
-            [*sections, *details], lambda paths: {path for path in paths if self._covering(path).intersection(sections)}
-        )
+        covered = [path for path in catalogue.unplaced_code() if self.covering(path).intersection(sections)]
+        return catalogue.in_sections([*sections, *details], covered)
 
     def sections_of(self, record: Record) -> tuple[tuple[str, ...], ...]:
         """Return the sections of a record, by the rule of `records_in`: for each the markers that `enclosing` returns.
@@ -189,8 +189,18 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         """
         if record.section:
             return (self.enclosing(record.section),)
-        covering = set[str]().union(*(self._covering(code_path(reference)) for reference in record.code_refs))
+        covering = set[str]().union(*(self.covering(code_path(reference)) for reference in record.code_refs))
         return tuple((page.id,) for page in self.sections if page.id in covering)
+
+    def covering(self, path: str) -> set[str]:
+        """Return the markers of the sections that cover a file or folder, which need not exist.
+
+        A folder is covered by a glob for the files in it, be it for all of them (`lib/**`) or for those of a kind
+        (`lib/*.py`): what is said of the folder is said of these. A glob for one file (`lib/a.py`), for files below the
+        folder (`lib/tls/**`), or for files anywhere (`*.py`) does not cover it.
+        """
+        within = f"{path.rstrip('/')}/{_ANY_FILE}"
+        return {marker for marker, globs in self._globs if {globs.match(path), globs.match(within)} != {None}}
 
     def enclosing(self, marker: str) -> tuple[str, ...]:
         """Return the markers of the page in which a marker is, and of the section to which that page belongs.
@@ -247,16 +257,16 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         parts = [heading.id for page in self.details for heading in numbered_headings(page)]
         return (PROJECT_ID, *(page.id for page in (*self.sections, *self.details)), *parts)
 
-    def _covering(self, path: str) -> set[str]:
-        """Return the markers of the sections that cover a file or folder; it need not exist."""
-        within = f"{path.rstrip('/')}/_"  # a folder is covered if a file in it is, whatever its name
-        return {marker for marker, globs in self._globs if {globs.match(path), globs.match(within)} != {None}}
-
     @cached_property
     def _globs(self) -> list[tuple[str, "Globs"]]:
         from memctl.text.globs import Globs  # slow to load
 
-        return [(page.id, Globs(page.paths)) for page in self.sections if page.paths]
+        def widened(glob: str) -> tuple[str, ...]:
+            folder, slash, name = glob.rpartition("/")
+            is_for_kind = slash and not glob.startswith("!") and any(sign in name for sign in "*?[")
+            return (glob, f"{folder}/{_ANY_FILE}") if is_for_kind else (glob,)
+
+        return [(page.id, Globs(glob for each in page.paths for glob in widened(each))) for page in self.sections]
 
     @cached_property
     def _by_marker(self) -> dict[str, Page]:

@@ -12,10 +12,10 @@ from memctl.git import differences, history
 from memctl.git.differences import ADDED, CHANGED, DELETED, RENAMED, FileChange
 from memctl.git.history import Commit
 from memctl.pages import freshness, repository_paths
+from memctl.pages.file_query import start_revision
 from memctl.pages.freshness import MISSING, CodeReference, Drift, references_to_files, sections_of_files
 from memctl.pages.links import EXECUTIVE, SOURCES, document_of
 from memctl.pages.links import FOLDER as DOCUMENTS
-from memctl.pages.provenance import start_revision
 from memctl.pages.renamed_files import present_paths
 from memctl.pages.repository_paths import files_below, possible_paths, unknown_path_error
 from memctl.record import pages

@@ -272,13 +272,10 @@ def _reach_of_memory(snapshot: Snapshot, change: FileChange, record: Record | No
     path = change.path[len(snapshot.prefix) + 1 :]
     record_kind, kind = BY_FOLDER.get(path.partition("/")[0]), pages.kind_at(path)
     if record_kind is not None and path.endswith(".md"):
-        marker = ".".join(record.section.split(".")[:2]) if record and record.section else ""
+        markers = [around[0] for around in snapshot.outline.sections_of(record) if around] if record else []
         row = _ROW_OF_RECORD.get(record_kind.name, "")
-        return [
-            Reach(
-                change, row, _pages_of_marker(snapshot, marker), is_listed, () if row else _documents(snapshot, marker)
-            )
-        ]
+        shown = _in_page_order(page for marker in markers for page in _pages_of_marker(snapshot, marker))
+        return [Reach(change, row, shown, is_listed, () if row else _documents(snapshot, markers or [""]))]
     if kind is None:
         return []
     page = next((page for page in snapshot.outline.pages if page.path == path), None)
@@ -286,15 +283,15 @@ def _reach_of_memory(snapshot: Snapshot, change: FileChange, record: Record | No
     if kind is pages.PROJECT:
         return [Reach(change, PROGRESS, shown)]
     own = f"{DOCUMENTS}/{path.rpartition('/')[2]}"  # the page and its document may be deleted
-    documents = (*_documents(snapshot, page.id if page else ""), own, f"{DOCUMENTS}/{SOURCES}")
+    documents = (*_documents(snapshot, [page.id if page else ""]), own, f"{DOCUMENTS}/{SOURCES}")
     return [Reach(change, "", shown, True, tuple(dict.fromkeys(documents)))]
 
 
-def _documents(snapshot: Snapshot, marker: str) -> tuple[str, ...]:
-    """Return the documents that show a page, or the records that belong to it."""
+def _documents(snapshot: Snapshot, markers: Iterable[str]) -> tuple[str, ...]:
+    """Return the documents that show some pages, or the records that belong to them."""
     from memctl.pages import render  # jinja2, which a change of code does not need
 
-    return tuple(f"{DOCUMENTS}/{name}" for name in render.touched(snapshot, [marker]))
+    return tuple(f"{DOCUMENTS}/{name}" for name in render.touched(snapshot, markers))
 
 
 def _pages_of_marker(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:

@@ -16,6 +16,7 @@ from memctl.git import private_files
 from memctl.record.errors import Fault, InvalidRecord, NotRegularFile
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.kinds import BY_FOLDER, CHECKPOINTS, SESSIONS
+from memctl.store.lock import PERMISSION_ERRORS
 
 if TYPE_CHECKING:
     from memctl.record.change import Write
@@ -148,6 +149,7 @@ def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
     MemctlError if a file can't be written; no temporary file is left then.
     """
     prepared: list[tuple[Path, Path]] = []
+    file = folder
     try:
         for write in writes:
             file = locate(folder, write.path)
@@ -157,9 +159,18 @@ def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
         for temporary, _ in prepared:
             temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise MemctlError(f"{error.filename or folder} can't be written: {error.strerror}") from None
+            raise MemctlError(f"{file} can't be written: {error.strerror}", _hint(error, folder)) from None
         raise
     return prepared
+
+
+def _hint(error: OSError, folder: Path) -> str:
+    """Return the hint for a file of the memory that can't be written."""
+    if error.errno not in PERMISSION_ERRORS:
+        return "nothing was written"
+    import shlex  # mostly files can be written
+
+    return f"nothing was written: make {shlex.quote(str(folder))} writable; `ls -ld` shows its owner and mode"
 
 
 def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: Iterable[str]) -> None:

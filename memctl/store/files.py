@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -16,7 +17,6 @@ from memctl.git import private_files
 from memctl.record.errors import Fault, InvalidRecord, NotRegularFile
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.kinds import BY_FOLDER, CHECKPOINTS, SESSIONS
-from memctl.store.lock import PERMISSION_ERRORS
 
 if TYPE_CHECKING:
     from memctl.record.change import Write
@@ -159,18 +159,11 @@ def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
         for temporary, _ in prepared:
             temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise MemctlError(f"{file} can't be written: {error.strerror}", _hint(error, folder)) from None
+            is_closed = isinstance(error, PermissionError) or error.errno == errno.EROFS
+            hint = f"make {folder} writable (`ls -ld` shows its owner and mode); nothing was written"
+            raise MemctlError(f"{file} can't be written: {error.strerror}", hint if is_closed else "") from None
         raise
     return prepared
-
-
-def _hint(error: OSError, folder: Path) -> str:
-    """Return the hint for a file of the memory that can't be written."""
-    if error.errno not in PERMISSION_ERRORS:
-        return "nothing was written"
-    import shlex  # mostly files can be written
-
-    return f"nothing was written: make {shlex.quote(str(folder))} writable; `ls -ld` shows its owner and mode"
 
 
 def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: Iterable[str]) -> None:

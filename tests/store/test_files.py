@@ -45,7 +45,7 @@ def test_failed_write_leaves_no_temporary_file(tmp_path: Path) -> None:
 def test_folder_that_cant_be_written_is_named_with_a_hint() -> None:
     with pytest.raises(MemctlError, match=r"^/sys/kernel/a\.md can't be written: ") as raised:
         files.prepare(CLOSED, [Write("a.md", "text", None)])
-    assert raised.value.hint.startswith("nothing was written: make /sys/kernel writable; `ls -ld`")
+    assert raised.value.hint.startswith("make /sys/kernel writable (`ls -ld` shows ")
 
 
 def test_text_that_utf8_cannot_encode_is_refused_with_its_file_and_line(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ class _MemoryTools:
         memory = self._open(ctx)
         return _with_notice(memory, _recall(memory, query.strip()))
 
-    def why(self, ctx: _Ctx, path: Annotated[str, Field(description="FILE, FILE:LINE or FOLDER")]) -> str:
+    def why(self, ctx: _Ctx, path: Annotated[str, Field(description="FILE[:LINE] or FOLDER")]) -> str:
         """Say why a file, or a line of it, is as it is: by decisions, issues, learnings and commits."""
         memory = self._open(ctx)
         return _with_notice(memory, _why(memory, path))

@@ -97,7 +97,7 @@ class _MemoryTools:
         return _with_notice(memory, _recall(memory, query.strip()))
 
     def why(self, ctx: _Ctx, path: Annotated[str, Field(description="FILE[:LINE] or FOLDER")]) -> str:
-        """Say why a file, or a line of it, is as it is: by decisions, issues, learnings and commits."""
+        """Say why a file, line or folder is as it is: by decisions, issues, learnings and commits."""
         memory = self._open(ctx)
         return _with_notice(memory, _why(memory, path))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -127,50 +127,37 @@ def _parts(paths: Iterable[str]) -> dict[str, int]:
     First come the top folders, largest first, then large folders in these. Instead of a folder that only holds others,
     such as `src`, those that it holds count as top folders.
     """
-    own, numbers, below = Counter[str](), Counter[str](), defaultdict[str, set[str]](set)
+    own, numbers = Counter[str](), Counter[str]()
     for path in paths:
-        folder = path.rpartition("/")[0]
-        if any(map(_NO_PART.fullmatch, folder.split("/"))):
-            continue
-        own[folder] += 1
-        while folder:
-            numbers[folder] += 1
-            parent = folder.rpartition("/")[0]
-            below[parent].add(folder)
-            folder = parent
+        names = path.split("/")[:-1]
+        if not any(map(_NO_PART.fullmatch, names)):
+            own["/".join(names)] += 1
+            numbers.update("/".join(names[:depth]) for depth in range(1, len(names) + 1))
+    ordered = sorted(numbers, key=lambda folder: (-numbers[folder], folder))
+    divided = {folder for folder in ordered if not _UNDIVIDED.fullmatch(_name(folder))}
+    whole = own[""] + sum(numbers[folder] for folder in divided if "/" not in folder)
 
-    def divided(base: str) -> list[str]:
-        return [folder for folder in below[base] if not _UNDIVIDED.fullmatch(_name(folder))]
+    def holds_parts(folder: str) -> bool:
+        is_main = numbers[folder] > whole / 2 or folder in _CONTAINERS
+        return folder in divided and is_main and own[folder] < numbers[folder] / 10  # with hardly any files of its own
 
-    whole = own[""] + sum(numbers[folder] for folder in divided(""))
-
-    def tops(base: str) -> Iterator[str]:
-        for folder in below[base]:
-            if _UNDIVIDED.fullmatch(_name(folder)):
-                yield from [folder] if numbers[folder] >= _LARGE else []
-            elif (
-                below[folder]
-                and own[folder] < numbers[folder] / 10  # it has hardly any files of its own
-                and (numbers[folder] > whole / 2 or (not base and folder in _CONTAINERS))
-            ):
-                yield from tops(folder)
-            else:
-                yield folder
-
-    def largest_first(folders: Iterable[str]) -> list[str]:
-        return sorted(folders, key=lambda folder: (-numbers[folder], folder))
-
-    first = largest_first(tops(""))
-    # A folder with nearly all files of the one above it is the same part.
-    inner = largest_first(
-        folder
-        for top in first
-        if not _UNDIVIDED.fullmatch(_name(top))
-        for folder in divided(top)
-        if _LARGE <= numbers[folder] < numbers[top] * 3 / 4
-    )
+    holders = {""}
+    for folder in sorted(numbers):
+        if folder.rpartition("/")[0] in holders and holds_parts(folder):
+            holders.add(folder)
+    above = {folder: folder.rpartition("/")[0] for folder in ordered}
+    first = [folder for folder in ordered if above[folder] in holders and folder not in holders]
     large = [folder for folder in first if numbers[folder] >= _LARGE]
-    small = first[len(large) :][: max(0, _HANDFUL - len(large) - len(inner))]
+    # A folder with nearly all files of the one above it is the same part.
+    inner = [
+        folder
+        for folder in ordered
+        if {folder, above[folder]} <= divided
+        and above[folder] in first
+        and _LARGE <= numbers[folder] < numbers[above[folder]] * 3 / 4
+    ]
+    small = [folder for folder in first if folder in divided and folder not in large]
+    small = small[: max(0, _HANDFUL - len(large) - len(inner))]
     return {folder: numbers[folder] for folder in (*large, *small, *inner)[:_MOST]}
 
 

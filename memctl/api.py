@@ -73,7 +73,7 @@ class Handover(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """Why a file or a line is as it is: the likeliest reason in a sentence, and records that explain it, best first.
+    """Why a file, a line or a folder is as it is: the likeliest reason in a sentence, and records, the best first.
 
     `answer` is the sentence, "" if no reason is known. `sections` are the markers of the sections that the file belongs
     to, such as "§2.1". `commits` are commit ids, newest first, and `subjects` the first lines of their messages.
@@ -398,16 +398,16 @@ class Memory:
         return ranking.search(snapshot, query, self._memory.now, ranking.ANY, kinds or ranking.ALL, limit or None)
 
     def why(self, path: str, *, limit: int = 20, at: str | None = None) -> Explanation:
-        """Return why a file, or one of its lines, is as it is.
+        """Return why a file, one of its lines, or a folder is as it is.
 
-        `path` is such as "src/pay.py" or "src/pay.py:120". `limit` is the largest number of commits to read, 0 for all.
-        If `at` is given, the file and the memory are those of this revision.
+        `path` is such as "src/pay.py", "src/pay.py:120" or "src/pay/". `limit` is the largest number of commits to
+        read, 0 for all. If `at` is given, the file and the memory are those of this revision.
         """
-        from memctl.pages import provenance, why_answer
+        from memctl.pages import file_query, provenance, why_answer
 
         snapshot = self._read(at)
         commit = self._memory.repository.resolve(at) if at is not None else ""
-        request = provenance.locate(self._memory, snapshot, self._memory.repository.top, path, commit)
+        request = file_query.locate(self._memory, snapshot, self._memory.repository.top, path, commit)
         reasons = provenance.why(self._memory, snapshot, request, commit, limit)
         indirect = why_answer.indirect(snapshot, reasons)
         is_known = reasons.is_explained or indirect.perhaps

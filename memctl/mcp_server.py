@@ -99,8 +99,8 @@ class _MemoryTools:
         memory = self._open(ctx)
         return _with_notice(memory, _recall(memory, query.strip()))
 
-    def why(self, ctx: _Ctx, path: Annotated[str, Field(description="FILE or FILE:LINE")]) -> str:
-        """Say why a file or a line is as it is: by records and commits."""
+    def why(self, ctx: _Ctx, path: Annotated[str, Field(description="FILE[:LINE] or FOLDER")]) -> str:
+        """Say why a file, line or folder is as it is: by records and commits."""
         memory = self._open(ctx)
         return _with_notice(memory, _why(memory, path))
 

@@ -41,14 +41,9 @@ def answered_handoffs(subject: CheckContext) -> Iterator[Finding]:
 def _memory(subject: CheckContext, staged: StagedWork) -> Iterator[Finding]:
     """Yield findings for staged pages and records, by the sections to which they belong before and after the change."""
     outline, prefix = subject.snapshot.outline, f"{subject.snapshot.prefix}/"
-
-    def parent(marker: str) -> str:
-        page = outline.find(marker)
-        return (page.section or "") if page else ""
-
     for path in (path.removeprefix(prefix) for path in staged.paths if path.startswith(prefix)):
-        for text in (subject.earlier(path), subject.text(path)):
-            markers = sections(path, text, parent) if text is not None else ()
+        texts = (subject.earlier(path), subject.text(path))
+        for markers in (markers for text in texts if text is not None for markers in sections(path, text, outline)):
             if held := staged.state.forbidding(markers, staged.agent, subject.now):
                 yield _finding(held, path, 1, "")
                 break

@@ -206,7 +206,7 @@ def _suggest_file(subject: CheckContext, reference: str) -> str:
 
     For a glob in `code_refs` the hint says that it can't be one.
     """
-    if not reference.startswith("§4.") and (hint := repository_paths.glob_hint(reference)):
+    if not reference.startswith("§4.") and (hint := repository_paths.glob_hint(reference, subject.snapshot.files)):
         return hint
     if not subject.may_suggest():
         return ""

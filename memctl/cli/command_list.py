@@ -31,7 +31,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "show": ("navigate", "Show records, and places of the hierarchy by their § markers."),
         "next": ("next_work", "Show what to work on next: unblocked work, best first."),
         "index": ("navigate", "Show the navigation index: which § markers there are."),
-        "why": ("why", "Show what explains a file or a line: sections, records, commits."),
+        "why": ("why", "Show what explains a file, a line or a folder: sections, records, commits."),
         "impact": ("impact", "Show which pages a change of files affects, and which pages are stale."),
     },
     "Hand to a model": {

@@ -163,7 +163,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         )
         draft.content = {}
         keeping = keep_if_refused(memory, draft.body)
-    if not draft.values.get("title"):
+    if not str(draft.values.get("title", "")).strip():
         raise MemctlError(
             "the record has no title",
             f"give a title, as in `memctl {ctx.info_name} TITLE …`, or --file with a file that begins with a heading",

@@ -8,7 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
 
 from memctl.errors import MemctlError
@@ -18,15 +18,19 @@ from memctl.hooks.hosts import HOSTS
 from memctl.record.config import DEFAULT_BRANCH
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
+from memctl.text.globs import Globs
 from memctl.text.phrases import quantity
 
 _SHOWN = 3
 _DECISIONS = re.compile(r"(?:^|/)(?:adrs?|decisions?|(?:architecture-)?decision-(?:records|log))$", re.IGNORECASE)
 _INSTRUCTIONS = {"claude-code": "CLAUDE.md", "gemini": "GEMINI.md"}  # each shows that this agent works here
 _CONTAINERS = ("src", "lib", "libs", "app", "apps", "packages", "services", "crates", "cmd", "internal", "pkg")
-_NO_PART = re.compile(r"[._].*|tests?|specs?|docs?|examples?|vendor|node_modules|build|dist|bin|scripts|third_party")
-_SECTIONS = 8  # sections to propose; more would be hard to survey
-_WHOLE = 0.6  # a folder with more than this share of all files holds the parts, and is not one of them
+_NO_PART = re.compile(
+    r"[._].*|examples?|vendor|node_modules|build|dist|bin|scripts|third_party|po|locales?|m4|cmake", re.IGNORECASE
+)
+_UNDIVIDED = re.compile(r"tests?|specs?|docs?")  # a folder with such a name is one part, however it is divided
+_HANDFUL, _MOST = 5, 12  # sections to propose: with fewer, small folders count, too; more would be hard to survey
+_LARGE = 10  # files of a folder that is worth a section beside that of the folder above it
 
 
 class FirstStep(NamedTuple):
@@ -97,40 +101,70 @@ def _agents(memory: Memory, tracked: Sequence[str]) -> Iterator[FirstStep]:
 
 def propose_sections(memory: Memory, snapshot: Snapshot) -> list[FirstStep]:
     """Return commands that add sections to the memory: for the largest folders that no section covers yet."""
-    parts = _parts([path for path in _tracked(memory) if not path.startswith(".")])
-    covered = {glob.rstrip("*").rstrip("/") for page in snapshot.outline.sections for glob in page.paths}
-    titles = {page.title.casefold() for page in snapshot.outline.sections}
-    wanted = [folder for folder in parts if folder not in covered and _title(folder).casefold() not in titles]
-    room = max(0, _SECTIONS - len(snapshot.outline.sections))
+    tracked = _tracked(memory)
+    parts = _parts(tracked)
+    globs = Globs(glob for page in snapshot.outline.sections for glob in page.paths)
+    covered = [path for path in tracked if globs.match(path) is not None]
+    taken = {page.title.casefold() for page in snapshot.outline.sections}
+    alike = Counter(_title(_name(folder)) for folder in parts)
+    titles = {folder: _title(_name(folder) if alike[_title(_name(folder))] == 1 else folder) for folder in parts}
+    wanted = [
+        folder
+        for folder in parts
+        if titles[folder].casefold() not in taken
+        and sum(path.startswith(f"{folder}/") for path in covered) <= parts[folder] / 2
+    ]
+    room = max(0, _MOST - len(snapshot.outline.sections))
     return [
-        FirstStep(("section", "add", _title(folder), "--path", f"{folder}/**"), quantity(parts[folder], "file"))
+        FirstStep(("section", "add", titles[folder], "--path", f"{folder}/**"), quantity(parts[folder], "file"))
         for folder in wanted[:room]
     ]
 
 
 def _parts(paths: Iterable[str]) -> dict[str, int]:
-    """Return the folders that are parts of the project, each with its number of files, largest first."""
-    parts: Counter[str] = Counter()
-    ahead, files = [""], list(paths)
-    while ahead:
-        base = ahead.pop()
-        below = [path for path in files if path.startswith(base)]
-        counts = Counter(
-            path[len(base) :].split("/")[0]
-            for path in below
-            if "/" in path[len(base) :] and not _NO_PART.fullmatch(path[len(base) :].split("/")[0])
-        )
-        for name, number in counts.items():
-            inner = f"{base}{name}/"
-            rests = [path[len(inner) :] for path in below if path.startswith(inner)]
-            folders = {rest.split("/")[0] for rest in rests if "/" in rest}
-            if folders and (name in _CONTAINERS or (len(folders) > 1 and number > _WHOLE * len(below))):
-                ahead.append(inner)
-            else:
-                parts[inner.rstrip("/")] = number
-    return dict(sorted(parts.items(), key=lambda item: (-item[1], item[0])))
+    """Return the folders that are parts of the project, each with its number of files.
+
+    First come the top folders, largest first, then large folders in these. Instead of a folder that only holds others,
+    such as `src`, those that it holds count as top folders.
+    """
+    own, numbers = Counter[str](), Counter[str]()
+    for path in paths:
+        names = path.split("/")[:-1]
+        if not any(map(_NO_PART.fullmatch, names)):
+            own["/".join(names)] += 1
+            numbers.update("/".join(names[:depth]) for depth in range(1, len(names) + 1))
+    ordered = sorted(numbers, key=lambda folder: (-numbers[folder], folder))
+    divided = {folder for folder in ordered if not _UNDIVIDED.fullmatch(_name(folder))}
+    whole = own[""] + sum(numbers[folder] for folder in divided if "/" not in folder)
+
+    def holds_parts(folder: str) -> bool:
+        is_main = numbers[folder] > whole / 2 or folder in _CONTAINERS
+        return folder in divided and is_main and own[folder] < numbers[folder] / 10  # with hardly any files of its own
+
+    holders = {""}
+    for folder in sorted(numbers):
+        if folder.rpartition("/")[0] in holders and holds_parts(folder):
+            holders.add(folder)
+    above = {folder: folder.rpartition("/")[0] for folder in ordered}
+    first = [folder for folder in ordered if above[folder] in holders and folder not in holders]
+    large = [folder for folder in first if numbers[folder] >= _LARGE]
+    # A folder with nearly all files of the one above it is the same part.
+    inner = [
+        folder
+        for folder in ordered
+        if {folder, above[folder]} <= divided
+        and above[folder] in first
+        and _LARGE <= numbers[folder] < numbers[above[folder]] * 3 / 4
+    ]
+    small = [folder for folder in first if folder in divided and folder not in large]
+    small = small[: max(0, _HANDFUL - len(large) - len(inner))]
+    return {folder: numbers[folder] for folder in (*large, *small, *inner)[:_MOST]}
 
 
-def _title(folder: str) -> str:
-    words = re.sub(r"[-_.]+", " ", PurePosixPath(folder).name).strip()
+def _name(folder: str) -> str:
+    return folder.rpartition("/")[2]
+
+
+def _title(name: str) -> str:
+    words = re.sub(r"[-_./]+", " ", name).strip()
     return words[:1].upper() + words[1:]

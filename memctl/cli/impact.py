@@ -105,11 +105,16 @@ def impact_command(
     else:
         _print(memory, reaches, stale)
         if not query.changes:
-            output.note(
-                "no file has changed" + ("" if everything else "; `memctl impact --all` lists every stale page")
-            )
+            output.note(_no_changes(query) + ("" if everything else "; `memctl impact --all` lists every stale page"))
     output.faults(memory, snapshot.outline.faults)  # an unreadable page may be stale too
     ctx.exit(REFUSED if strict and (stale or snapshot.outline.faults) else 0)
+
+
+def _no_changes(query: ImpactQuery) -> str:
+    """Return the sentence for changes without files, which says what was compared."""
+    if query.source == "disk":
+        return "no file differs from the last commit: `memctl impact HEAD~1..HEAD` shows what that commit affects"
+    return "no file is staged" if query.source == "index" else f"no file differs in {query.source}"
 
 
 def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged: bool) -> ImpactQuery:

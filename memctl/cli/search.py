@@ -61,7 +61,7 @@ _Found = TypeVar("_Found", bound="Result | Related")
 @click.option(
     "--related",
     metavar="ID|PATH",
-    help="Search not for words, but for records that are related to this record or file.",
+    help="Search not for words, but for records that are related to this record, file or folder.",
 )
 @partial(filtering, more_types=(_ANY_RECORD, *PLACES, FILE))
 @choice_option(
@@ -261,13 +261,13 @@ def _relate(
     as_json: bool,
     at: str | None,
 ) -> None:
-    from memctl.pages import freshness, provenance
+    from memctl.pages import file_query
     from memctl.search import related
 
     commit = memory.repository.resolve(at) if at is not None else ""
     record = snapshot.resolve(given) if _RECORD.fullmatch(given) else None
     try:
-        name = record.id if record else provenance.locate(memory, snapshot, ctx.obj.folder, given, commit).path
+        name = record.id if record else file_query.locate(memory, snapshot, ctx.obj.folder, given, commit).path
     except MemctlError:
         if not snapshot.with_foreign_name(given):
             raise
@@ -276,8 +276,7 @@ def _relate(
     if record is not None:
         subject = related.of_record(snapshot, record)
     else:
-        sections = [page.id for page in freshness.sections_of_files(snapshot, [name])[name]]
-        subject = related.of_files(snapshot, [name], sections)
+        subject = related.of_files(snapshot, [name], snapshot.outline.covering(name))
     matching = related.related(snapshot, subject, filters)
     shown = _in_order(matching, order)[: limit or None]
     if as_json:

@@ -31,7 +31,7 @@ _AGENTS = 5  # agents to name
 _INTENT = 90  # characters of a session's intent
 # Bytes of open records' files per token of a pack with all of them: 2.9 in the example, 3.0 in memctl's own memory.
 _BYTES_PER_TOKEN = 3
-_FIGURES, _OF_PAGES = b"figures of records 4", b"figures of pages 2"  # the keys under which they are cached
+_FIGURES, _OF_PAGES = b"figures of records 5, %d", b"figures of pages 3"  # the keys under which they are cached
 
 
 class Bars(msgspec.Struct, frozen=True):
@@ -128,7 +128,8 @@ def _of_pages(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str, 
 
 def _section(snapshot: Snapshot, page: Page) -> dict[str, Any]:
     places = (page.id, *(detail.id for detail in snapshot.outline.details_of(page.id)))
-    issues = sum(snapshot.catalogue.count("issue", place) for place in places)
+    code = snapshot.code_by_section
+    issues = sum(snapshot.catalogue.count("issue", place, code.get(place, ())) for place in places)
     return {"id": page.id, "title": page.title, "completion": page.completion_percentage, "open_issues": issues}
 
 
@@ -166,10 +167,11 @@ def _of_records(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
     `records` is the number of records by type and status, `duplicate_ids` maps each id that several records have to
     the memory_ids of these, `open_issues` is the number of open issues by severity, and `work` that of pieces of open
     work that are ready, blocked, `in_parts` (their parts come first), and begun. `size` is the sum of open records in
-    bytes, from which the tokens of a pack are estimated, since counting them is slow.
+    bytes, from which the tokens of a pack are estimated, since counting them is slow. A record that is too large for a
+    pack counts with its title.
     """
-    catalogue = snapshot.catalogue
-    if (cached := catalogue.recall(_FIGURES)) is not None:
+    catalogue, budget = snapshot.catalogue, memory.config.rehydrate_budget
+    if (cached := catalogue.recall(_FIGURES % budget)) is not None:
         figures: dict[str, Any] = msgspec.msgpack.decode(cached)
         return figures
     from memctl.search.readiness import is_started, is_work, open_work
@@ -177,7 +179,8 @@ def _of_records(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
     work, size = open_work(snapshot), 0
     for record in snapshot.open_records:
         with suppress(OSError):
-            size += os.stat(memory.folder / record.path).st_size
+            own = os.stat(memory.folder / record.path).st_size
+            size += own if own <= budget * _BYTES_PER_TOKEN else len(record.title)
     begun = sum(is_work(record) and is_started(record) for record in snapshot.open_records)
     counts: dict[str, dict[str, int]] = {}
     severities = dict.fromkeys(SEVERITIES, 0)
@@ -191,7 +194,7 @@ def _of_records(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
     ready, blocked = len(work.ready), len(work.blocked)
     numbers = {"ready": ready, "blocked": blocked, "in_parts": len(work.all) - ready - blocked, "begun": begun}
     computed = {"records": counts, "duplicate_ids": twins, "open_issues": severities, "work": numbers, "size": size}
-    catalogue.keep(_FIGURES, msgspec.msgpack.encode(computed))
+    catalogue.keep(_FIGURES % budget, msgspec.msgpack.encode(computed))
     return computed
 
 

@@ -84,6 +84,7 @@ _MORE = lazy_regex(r"Got unexpected extra arguments? \((.*)\)")
 _CHOICES = lazy_regex(r"(Missing .*\.) Choose from:\s+([\s\S]*)")
 _NO_COMMAND = lazy_regex(r"No such command '([^']*)'")
 _NO_CHOICE = lazy_regex(r"'([^']*)' is not one of ")
+_LISTED = ("session", "checkpoint", "section", "detail", "event")  # no types of records, but commands with a `list`
 _SEARCHED = ("list", "log", "next", "status")  # what takes no words to look for
 
 
@@ -116,10 +117,14 @@ def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
         message, hint = choices[1], f"give one of {', '.join(choices[2].replace(',', ' ').split())}; {hint}"
     if _MORE.match(message) and raised.ctx:
         hint = _of_more_words(raised.ctx, words) or hint
-    if near := _near_choice(raised, message):
+    if (wrong := _NO_CHOICE.search(message)) and (name := wrong[1].lower().rstrip("s")) in _LISTED:
+        hint = f"`memctl {name} list` lists the {name}s"
+    elif near := _near_choice(raised, message):
         hint = f"did you mean {near}?"
     if isinstance(raised, click.NoSuchOption):
         hint = OPTION_LEADS.get(raised.option_name, hint)
+        if path == "memctl search" and not raised.option_name.startswith("--"):
+            hint = f"words that begin with - come behind --: `{path} -- WORDS`; {hint}"
     return MemctlError(message, LEADS.get(" ".join(words[:2]), hint), USAGE)
 
 

@@ -1,4 +1,4 @@
-"""The command `memctl why`: show what explains a file or a line: sections, pages, records and commits."""
+"""The command `memctl why`: show what explains a file, a line or a folder: sections, pages, records, commits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, reading
-from memctl.pages import provenance, why_answer
+from memctl.pages import file_query, provenance, why_answer
 from memctl.pages.line_references import LineReference
 from memctl.pages.provenance import (
     IN_COMMIT,
@@ -47,6 +47,7 @@ class _WhyRow(NamedTuple):
     "why",
     ("memctl why src/payment/api.py", "Show the sections, records and commits that explain a file."),
     ("memctl why src/payment/api.py:120", "Show what explains one line, then what explains its file."),
+    ("memctl why src/payment/", "Show the sections of a folder, and the records on it and on the files in it."),
     ("memctl why src/old.py --at v1.0 --json", "Show what explained a file at the time of a release, as JSON."),
 )
 @click.argument("path", metavar="PATH[:LINE]")
@@ -59,18 +60,18 @@ class _WhyRow(NamedTuple):
 )
 @reading
 def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at: str | None) -> None:
-    """Show what explains a file or a line: sections, records, commits.
+    """Show what explains a file, a line or a folder: sections, records, commits.
 
     The first line of the answer is the likeliest reason. For a LINE, first come the commit that added the line, and the
     records that refer to it, even if it had another number then. Then come records that name the file in their code
     references, records that the file's text or its commits name, pages that refer to it, sections whose globs cover it,
     records made in the session of the line's commit, and other commits. "Perhaps" lists records that do not name the
-    file but are about the same subject. PATH is relative to this folder or to the top of the worktree, and may be a
-    deleted file.
+    file but are about the same subject. Of a folder, records on it come before those on files in it, and commits
+    are not read. PATH is relative to this folder or to the top of the worktree, and may be a deleted file.
     """
     memory, snapshot = memory_access.read(ctx, at)
     commit = memory.repository.resolve(at) if at is not None else ""
-    subject = provenance.locate(memory, snapshot, ctx.obj.folder, path, commit)
+    subject = file_query.locate(memory, snapshot, ctx.obj.folder, path, commit)
     answer = provenance.why(memory, snapshot, subject, commit, limit)
     indirect = why_answer.indirect(snapshot, answer)
     if as_json:
@@ -103,7 +104,10 @@ def _print(snapshot: Snapshot, answer: Why, indirect: Indirect, limit: int) -> N
         place = answer.asked.path + ("" if answer.asked.line is None else f":{answer.asked.line}")
         output.text(f"{place}: {why_answer.sentence(snapshot, answer, indirect)}")
     else:
-        output.note(f"neither the memory nor the history mentions {answer.asked.path}")
+        source = (
+            "the memory does not mention" if answer.asked.is_folder else "neither the memory nor the history mentions"
+        )
+        output.note(f"{source} {answer.asked.path}")
     for title, rows in blocks.items():
         if rows:
             output.styled("\n" + click.style(output.plain(title), bold=True))

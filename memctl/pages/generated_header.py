@@ -9,8 +9,8 @@ from memctl.text.lazy_regex import lazy_regex
 
 # The layout numbers of documents. Raise a number when the layout changes: an older document is then a warning of
 # `check` and not an error, until it is rendered.
-LAYOUTS = {INDEX: 5, EXECUTIVE: 3, SOURCES: 4}
-OF_PAGES = 2  # of the documents of sections and pages of details
+LAYOUTS = {INDEX: 6, EXECUTIVE: 4, SOURCES: 4}
+OF_PAGES = 3  # of the documents of sections and pages of details
 _HEAD = "<!-- Rendered by memctl from the memory, which is the place for edits. {}text:{} -->\n"
 _HEADED = lazy_regex(
     r"<!-- Rendered by memctl [^\n]*?(?:layout:(\d{1,4}) )?text:([0-9a-f]{16})(?: from:([0-9a-f]{16}))? -->\n"

@@ -6,7 +6,6 @@ A place is a section, a file, a folder, or a record.
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import partial
 from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
@@ -17,7 +16,7 @@ from memctl.pages.repository_paths import files_below, possible_paths
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import PROJECT_ID
 from memctl.record.snapshot import Snapshot
-from memctl.store.file_sections import enclosing, sections
+from memctl.store.file_sections import sections
 from memctl.store.memory import Memory
 
 
@@ -32,7 +31,7 @@ def governing_sections(
     - A marker gives one tuple. For a page of details it also has the marker of the page's section, as in ("§3.1",
       "§2.1"): the owner of the first marker that has an owner decides.
     - A file or folder gives one tuple for each section that covers it, or that covers a file below it.
-    - A page or record of the memory gives one tuple for its own section.
+    - A page or record of the memory gives one tuple for each section that it belongs to.
 
     `owned` are the markers that have an owner. Such a section counts as existing even if it has no page yet. Raises
     MemctlError if a section does not exist, if a path is outside of the repository, or if `place` is blank.
@@ -51,7 +50,7 @@ def governing_sections(
     markers_by_file: list[tuple[str, ...]] = []
     for path in paths:
         if path.startswith(f"{memory.prefix}/"):
-            markers_by_file.append(_of_own_file(snapshot, path[len(memory.prefix) + 1 :]))
+            markers_by_file += _of_own_file(snapshot, path[len(memory.prefix) + 1 :])
         files = [path, *files_below(names, path)]
         covering = {page.id for pages in sections_of_files(snapshot, files).values() for page in pages}
         markers_by_file += [(marker,) for marker in sorted(covering)]
@@ -60,23 +59,17 @@ def governing_sections(
 
 def _section(snapshot: Snapshot, owned: Collection[str], place: str) -> tuple[str, ...]:
     outline = snapshot.outline
-    markers = enclosing("§" + place.strip().removeprefix("§"), partial(_parent, snapshot))
+    markers = outline.enclosing("§" + place.strip().removeprefix("§"))
     known = {PROJECT_ID, *(page.id for page in outline.pages), *owned}
     if markers and markers[0] not in known and outline.fault_of(markers[0]) is None:
         raise missing_section(outline, markers[0])
     return markers
 
 
-def _of_own_file(snapshot: Snapshot, path: str) -> tuple[str, ...]:
-    """Return the markers that govern a page or record of the memory, by its own number or section."""
+def _of_own_file(snapshot: Snapshot, path: str) -> tuple[tuple[str, ...], ...]:
+    """Return the markers that govern a page or record of the memory, as `file_sections.sections` does."""
     try:
         text = snapshot.read(path)
     except (FileNotFoundError, InvalidRecord):
         text = ""
-    return sections(path, text, partial(_parent, snapshot))
-
-
-def _parent(snapshot: Snapshot, marker: str) -> str:
-    """Return the marker of the section that a page of details belongs to, "" if it is unknown."""
-    page = snapshot.outline.find(marker)
-    return (page.section or "") if page else ""
+    return sections(path, text, snapshot.outline)

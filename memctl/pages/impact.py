@@ -12,10 +12,10 @@ from memctl.git import differences, history
 from memctl.git.differences import ADDED, CHANGED, DELETED, RENAMED, FileChange
 from memctl.git.history import Commit
 from memctl.pages import freshness, repository_paths
+from memctl.pages.file_query import start_revision
 from memctl.pages.freshness import MISSING, CodeReference, Drift, references_to_files, sections_of_files
 from memctl.pages.links import EXECUTIVE, SOURCES, document_of
 from memctl.pages.links import FOLDER as DOCUMENTS
-from memctl.pages.provenance import start_revision
 from memctl.pages.renamed_files import present_paths
 from memctl.pages.repository_paths import files_below, possible_paths, unknown_path_error
 from memctl.record import pages
@@ -269,10 +269,10 @@ def _reach_of_memory(snapshot: Snapshot, change: FileChange, record: Record | No
     path = change.path[len(snapshot.prefix) + 1 :]
     record_kind, kind = BY_FOLDER.get(path.partition("/")[0]), pages.kind_at(path)
     if record_kind is not None and path.endswith(".md"):
-        marker = ".".join(record.section.split(".")[:2]) if record and record.section else ""
+        markers = [around[0] for around in snapshot.outline.sections_of(record) if around] if record else []
         row = _ROW_OF_RECORD.get(record_kind.name, "")
-        shown_in = () if row else _documents(snapshot, marker)
-        return [Reach(change, row, _pages_of_marker(snapshot, marker), is_listed, shown_in)]
+        shown = _in_page_order(page for marker in markers for page in _pages_of_marker(snapshot, marker))
+        return [Reach(change, row, shown, is_listed, () if row else _documents(snapshot, markers or [""]))]
     if kind is None:
         return []
     page = next((page for page in snapshot.outline.pages if page.path == path), None)
@@ -280,15 +280,15 @@ def _reach_of_memory(snapshot: Snapshot, change: FileChange, record: Record | No
     if kind is pages.PROJECT:
         return [Reach(change, PROGRESS, shown)]
     own = f"{DOCUMENTS}/{path.rpartition('/')[2]}"  # the page and its document may be deleted
-    documents = (*_documents(snapshot, page.id if page else ""), own, f"{DOCUMENTS}/{SOURCES}")
+    documents = (*_documents(snapshot, [page.id if page else ""]), own, f"{DOCUMENTS}/{SOURCES}")
     return [Reach(change, "", shown, True, tuple(dict.fromkeys(documents)))]
 
 
-def _documents(snapshot: Snapshot, marker: str) -> tuple[str, ...]:
-    """Return the documents that show a page, or the records that belong to it."""
+def _documents(snapshot: Snapshot, markers: Iterable[str]) -> tuple[str, ...]:
+    """Return the documents that show some pages, or the records that belong to them."""
     from memctl.pages import render  # jinja2, which a change of code does not need
 
-    return tuple(f"{DOCUMENTS}/{name}" for name in render.touched(snapshot, [marker]))
+    return tuple(f"{DOCUMENTS}/{name}" for name in render.touched(snapshot, markers))
 
 
 def _pages_of_marker(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:

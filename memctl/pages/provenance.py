@@ -1,24 +1,25 @@
-"""Explain a file or a line: the sections, pages, records and commits that are related to it."""
+"""Explain a file, a line or a folder: the sections, pages, records and commits that are related to it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from pathlib import Path, PurePosixPath
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import PurePosixPath
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git import blame, differences, git, history, message, trees
 from memctl.git.blame import LineOrigin
-from memctl.git.history import FileCommit, LastState
+from memctl.git.history import FileCommit
 from memctl.git.repository import Repository
 from memctl.pages import freshness, repository_paths
-from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING, Referral, references_to_files, sections_of_files
+from memctl.pages.file_query import FileQuery, start_revision
+from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING, Referral, references_to_files
 from memctl.pages.line_references import CurrentFile, LineReference, follow
-from memctl.pages.repository_paths import files_below, possible_paths, refuse_memory, unknown_path_error
+from memctl.pages.repository_paths import files_below
 from memctl.record import ids
 from memctl.record.errors import InvalidRecord
-from memctl.record.pages import Page, code_path, refuse_line_zero
+from memctl.record.pages import Page, code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
@@ -35,20 +36,8 @@ _AROUND = 12 * 3_600  # seconds before and after a commit in which records of it
 _BESIDE = 3_600  # seconds between a commit of code and a record of its session; mostly less than an hour
 _ORDER = (IN_CODE_REFS, IN_TEXT, IN_COMMIT)
 _OF_PLACES = 20  # the most important records of a section or page
-_WITH_LINE = lazy_regex(r"(.+):([0-9]{1,9})")
 # A record's id in code or in a message, also as the beginning of a file's name.
 _NAMED = lazy_regex(rf"(?<![\w-]){ids.PATTERN.pattern}(?!\w)")
-
-
-class FileQuery(msgspec.Struct, frozen=True):
-    """A file to explain: its path below the worktree's top, and a line (from 1), or None for the whole file.
-
-    If the file no longer exists, `last` is its last version, otherwise None.
-    """
-
-    path: str
-    line: int | None = None
-    last: LastState | None = None
 
 
 class PageReference(msgspec.Struct, frozen=True):
@@ -160,7 +149,7 @@ class Why(msgspec.Struct, frozen=True):
 
 
 def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: int) -> Why:
-    """Return everything that explains a file or one of its lines.
+    """Return everything that explains a file, one of its lines, or a folder, for which no commits are read.
 
     `at` is the commit whose version of the file is meant, "" for the worktree, and `snapshot` the memory at this
     commit. `limit` is the largest number of commits to read, 0 for all. Raises MemctlError if the file does not have
@@ -182,12 +171,12 @@ def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: in
             touches.insert(0, history.file_commit(memory.repository, origin.commit, origin.path))
     here = origin.commit if origin else ""
     causes = tuple(Cause(touch, tuple(record_names(touch.message)), touch.commit == here) for touch in touches)
-    sections = tuple(
-        (page, tuple(glob for glob in page.paths if repository_paths.matching([query.path], [glob])))
-        for page in sections_of_files(snapshot, [query.path])[query.path]
-    )
+    sections = _sections(snapshot, query)
     pages = _pages(snapshot, query)
-    records = _records(memory, snapshot, query, causes, text or "", at)
+    if query.is_folder:
+        records = _records_in_folder(snapshot, query.path)
+    else:
+        records = _records(memory, snapshot, query, causes, text or "", at)
     own = next((cause.touch for cause in causes if cause.is_here), None)
     session, names = _session_of(memory, own) if own is not None and not at else ("", ())
     known = {item.id for item in records}
@@ -212,7 +201,7 @@ def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: in
 
 def _touches(memory: Memory, query: FileQuery, start: str, limit: int | None) -> list[FileCommit]:
     """Return the commits that changed a file; for an uncommitted rename, those of its former name."""
-    if not start:
+    if not start or query.is_folder:
         return []
     commits = history.file_commits(memory.repository, query.path, start, limit)
     if not commits and start == "HEAD" and query.last is None:
@@ -248,62 +237,12 @@ def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str
     records: dict[str, Record] = {}
     for marker in dict.fromkeys(markers):
         for kind in ("decision", "learning"):
-            for record in snapshot.catalogue.top(kind, marker, _OF_PLACES):
+            code = snapshot.code_by_section.get(marker, ())
+            for record in snapshot.catalogue.top(kind, marker, _OF_PLACES, code):
                 if record.id not in known:
                     records.setdefault(record.id, record)
     by_time = sorted(records.values(), key=lambda record: record.timestamp, reverse=True)
     return tuple(sorted(by_time, key=lambda record: -record.importance))
-
-
-def start_revision(memory: Memory, at: str) -> str:
-    """Return the revision at which to start reading history: `at`, or "HEAD" if `at` is "".
-
-    The result is "" in a repository without commits.
-    """
-    return at or ("HEAD" if memory.repository.has_head() else "")
-
-
-def locate(memory: Memory, snapshot: Snapshot, folder: Path, place: str, at: str) -> FileQuery:
-    """Return the file, and perhaps the line, that a person names as PATH or PATH:LINE.
-
-    PATH is relative to `folder` or to the worktree's top. It may also be a deleted file in the history of the commit
-    `at` ("" for HEAD). Raises MemctlError if Git knows no such file (the hint has similar names), or if the reader may
-    not read it.
-    """
-    texts: list[tuple[str, int | None]] = [(place, None)]
-    if match := _WITH_LINE.fullmatch(place):
-        texts.append((match[1], int(match[2])))
-    start = start_revision(memory, at)
-    candidates = [(path, line) for text, line in texts for path in possible_paths(memory.repository.top, folder, text)]
-    present = snapshot.files.existing(path for path, _ in candidates)
-    for path, line in candidates:
-        if path in present:
-            refuse_line_zero([f"{path}:{line}"] if line is not None else ())
-            return FileQuery(path, line)
-    for path, line in candidates:
-        refuse_memory(path)
-        snapshot.withheld.refuse_file(path)
-        if start and (last := history.last_state(memory.repository, path, start)) is not None:
-            if not last.is_file:
-                break
-            return FileQuery(path, line, last)
-    names = snapshot.files.names()
-    for path, _ in candidates:
-        if below := files_below(names, path):
-            raise MemctlError(f"{place} is a folder", f"give a file in the folder, such as {below[0]}", USAGE)
-    _refuse_submodule(memory, [path for path, _ in candidates], start)
-    raise unknown_path_error(names, texts[-1][0])
-
-
-def _refuse_submodule(memory: Memory, paths: Iterable[str], start: str) -> None:
-    """Raise MemctlError if a path is a submodule or is inside of one."""
-    for path in paths:
-        parts = path.split("/")
-        folders = ["/".join(parts[: count + 1]) for count in range(len(parts))]
-        for folder in trees.submodules(memory.repository, start, folders) if start else ():
-            inner = path[len(folder) + 1 :]
-            hint = f"`git -C {folder} log{f' -- {inner}' if inner else ''}` shows its history"
-            raise MemctlError(f"{folder} is a submodule, whose history is in a repository of its own", hint, USAGE)
 
 
 def record_names(text: str) -> dict[str, str]:
@@ -318,6 +257,21 @@ def record_names(text: str) -> dict[str, str]:
             for match in _NAMED.finditer(value):
                 result.setdefault(match[0], how)
     return result
+
+
+def _sections(snapshot: Snapshot, query: FileQuery) -> tuple[tuple[Page, tuple[str, ...]], ...]:
+    """Return the sections that cover a file or folder, each with its globs that match.
+
+    For a folder they are followed by the sections that cover files in it.
+    """
+    files = files_below(snapshot.files.names(), query.path.rstrip("/")) if query.is_folder else [query.path]
+    covering = snapshot.outline.covering(query.path)
+    matching = (
+        (page, tuple(glob for glob in page.paths if repository_paths.matching(files, [glob])))
+        for page in snapshot.outline.sections
+    )
+    found = [(page, globs) for page, globs in matching if globs and repository_paths.matching(files, page.paths)]
+    return tuple(sorted(found, key=lambda item: item[0].id not in covering))
 
 
 def _pages(snapshot: Snapshot, query: FileQuery) -> tuple[PageReference, ...]:
@@ -340,6 +294,8 @@ def _pages(snapshot: Snapshot, query: FileQuery) -> tuple[PageReference, ...]:
 
 def _text(memory: Memory, snapshot: Snapshot, query: FileQuery) -> str | None:
     """Return the current or last text of a file; None if it is not text, too large, or missing in a partial clone."""
+    if query.is_folder:
+        return None
     if query.last is None:
         content = snapshot.files.read([query.path]).get(query.path)
     else:
@@ -388,6 +344,26 @@ def _records(
         for name, how in record_names(cause.touch.message).items():
             reason = Reason(IN_COMMIT, cause.touch.commit, how, cause.is_here, number)
             reasons.setdefault(_own_id(by_id, name), []).append(reason)
+    return _by_weight(reasons, by_id)
+
+
+def _records_in_folder(snapshot: Snapshot, folder: str) -> tuple[RelatedRecord, ...]:
+    """Return the records on a folder, then those on files and folders in it, then those on folders above it."""
+    files = files_below(snapshot.files.names(), folder[:-1])
+    folders = {folder[:-1], *_folders_above([folder, *files])}
+    referring = snapshot.catalogue.with_code_refs([*files, *folders, *(f"{name}/" for name in folders)])
+    reasons: dict[str, list[Reason]] = {}
+    for record in referring:
+        for ref in record.code_refs:
+            path = code_path(ref).rstrip("/") + "/"
+            if path.startswith(folder) or folder.startswith(path):
+                distance = 0 if path == folder else 1 if path.startswith(folder) else 2
+                reasons.setdefault(record.id, []).append(Reason(IN_CODE_REFS, ref, distance=distance))
+    return _by_weight(reasons, {record.id: record for record in referring})
+
+
+def _by_weight(reasons: Mapping[str, Iterable[Reason]], by_id: Mapping[str, Record]) -> tuple[RelatedRecord, ...]:
+    """Return the records that some reasons are about, by id, the most relevant first."""
     related = [RelatedRecord(name, by_id.get(name), tuple(sorted(why, key=_rank))) for name, why in reasons.items()]
     related.sort(key=lambda item: item.record.timestamp if item.record else "", reverse=True)
     return tuple(sorted(related, key=_weight))

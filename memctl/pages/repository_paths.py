@@ -10,6 +10,7 @@ from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import ids
+from memctl.record.source import Files
 from memctl.store.memory_root import FOLDER
 
 _END = "\0"  # a character that no path has
@@ -54,12 +55,15 @@ def without_stars(reference: str) -> str:
 OTHER_FORM = "a file has this name in another Unicode form: copy the name from `git ls-files`"
 
 
-def glob_hint(path: str) -> str:
-    """Return a hint for a code reference that is a glob, "" for any other: records refer to files and folders only."""
+def glob_hint(path: str, files: Files) -> str:
+    """Return a hint for a code reference that is a glob, "" for any other: records refer to files and folders only.
+
+    The hint names the glob's folder if one of the repository's `files` is in it.
+    """
     if "*" not in path and "?" not in path:
         return ""
     folder = path.replace("?", "*").partition("*")[0].rpartition("/")[0]
-    example = f"a folder such as {folder}/" if folder else "a folder"
+    example = f"a folder such as {folder}/" if is_folder(files.names(), folder) else "a folder"
     return f"code references can't be globs; name each file, or {example}"
 
 

@@ -23,14 +23,16 @@ from memctl.record.frontmatter import parse_frontmatter
 from memctl.record.ids import slug
 from memctl.record.kinds import Field
 from memctl.record.parser import CONTROL_CHARACTERS, disallowed, is_unsafe_path, wrong_types
-from memctl.record.record import Percent
+from memctl.record.record import Percent, Record
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
     from memctl.record.source import Catalogue
+    from memctl.text.globs import Globs
 
 _OUTLINE = b"outline"  # the key under which parsed pages are cached
+_ANY_FILE = "_"  # a file's name, by which it is tested whether a glob is for the files in a folder
 
 PROJECT_PATH = "project.md"
 PROJECT_ID = "§1.0"
@@ -176,17 +178,42 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         These are the records that name such a section, a page below it or one of its pages of details, and the records
         that name no section but refer to a file or folder that such a section covers.
         """
-        globs = [glob for page in self.sections if page.id in sections for glob in page.paths]
-
-        def covered(references: set[str]) -> set[str]:
-            from memctl.text.globs import Globs  # slow to load
-
-            match = Globs(globs).match
-            # A folder is covered if a file in it is, whatever its name.
-            return {path for path in references if {match(path), match(f"{path.rstrip('/')}/_")} != {None}}
-
         details = (page.id for marker in sections for page in self.details_of(marker))
+        covered = [path for path in catalogue.unplaced_code() if self.covering(path).intersection(sections)]
         return catalogue.in_sections([*sections, *details], covered)
+
+    def sections_of(self, record: Record) -> tuple[tuple[str, ...], ...]:
+        """Return the sections of a record, by the rule of `records_in`: for each the markers that `enclosing` returns.
+
+        A record that names a section or page has that one; any other has each section that covers its code.
+        """
+        if record.section:
+            return (self.enclosing(record.section),)
+        covering = set[str]().union(*(self.covering(code_path(reference)) for reference in record.code_refs))
+        return tuple((page.id,) for page in self.sections if page.id in covering)
+
+    def covering(self, path: str) -> set[str]:
+        """Return the markers of the sections that cover a file or folder, which need not exist.
+
+        A folder is covered by a glob for the files in it, be it for all of them (`lib/**`) or for those of a kind
+        (`lib/*.py`): what is said of the folder is said of these. A glob for one file (`lib/a.py`), for files below the
+        folder (`lib/tls/**`), or for files anywhere (`*.py`) does not cover it.
+        """
+        within = f"{path.rstrip('/')}/{_ANY_FILE}"
+        return {marker for marker, globs in self._globs if {globs.match(path), globs.match(within)} != {None}}
+
+    def enclosing(self, marker: str) -> tuple[str, ...]:
+        """Return the markers of the page in which a marker is, and of the section to which that page belongs.
+
+        For example the heading §3.1.2 gives §3.1, its page of details, and §2.1, the section of that page. §2.1 gives
+        only itself, and the marker of a file (§4) gives none.
+        """
+        if marker == PROJECT_ID:
+            return (marker,)
+        level, _, rest = marker.removeprefix("§").partition(".")
+        page = f"§{level}.{rest.partition('.')[0]}"
+        above = self.find(page) if level == "3" else None
+        return (page, *((above.section,) if above and above.section else ())) if level in ("2", "3") else ()
 
     def find(self, marker: str) -> Page | None:
         """Return the page with a marker, the first if several pages have it, None if there is none."""
@@ -222,6 +249,17 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         """Return the markers of all pages and of all headings in pages of details."""
         parts = [heading.id for page in self.details for heading in numbered_headings(page)]
         return (PROJECT_ID, *(page.id for page in (*self.sections, *self.details)), *parts)
+
+    @cached_property
+    def _globs(self) -> list[tuple[str, "Globs"]]:
+        from memctl.text.globs import Globs  # slow to load
+
+        def widened(glob: str) -> tuple[str, ...]:
+            folder, slash, name = glob.rpartition("/")
+            is_for_kind = slash and not glob.startswith("!") and any(sign in name for sign in "*?[")
+            return (glob, f"{folder}/{_ANY_FILE}") if is_for_kind else (glob,)
+
+        return [(page.id, Globs(glob for each in page.paths for glob in widened(each))) for page in self.sections]
 
     @cached_property
     def _by_marker(self) -> dict[str, Page]:

@@ -93,6 +93,15 @@ class Snapshot:
         return pages.cached_outline(texts, self.catalogue)
 
     @cached_property
+    def code_by_section(self) -> dict[str, list[str]]:
+        """The files and folders that each section covers, by its marker, of those in `Catalogue.unplaced_code`."""
+        covered: dict[str, list[str]] = {}
+        for path in self.catalogue.unplaced_code() if self.outline.sections else ():
+            for marker in self.outline.covering(path):
+                covered.setdefault(marker, []).append(path)
+        return covered
+
+    @cached_property
     def texts(self) -> Texts:
         """The object that searches the words of records, pages, sessions and checkpoints; see `source.Texts`."""
         return self._source.texts()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -122,10 +122,11 @@ class Catalogue(Protocol):
     A `place` is the marker of a page to which records belong: §2.N or §3.N, "" for none.
     """
 
-    def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
+    def top(self, memory_type: str, place: str | None, limit: int, code: Sequence[str] = ()) -> list[Record]:
         """Return up to `limit` open records of a type that belong to a page, the most important first.
 
-        `place` is the page's marker, None for any page. Of equally important records the newest comes first.
+        `place` is the page's marker, None for any page. Records that name no section belong to the page, too, if they
+        refer to one of the files and folders `code`. Of equally important records the newest comes first.
         """
 
     def blocking(self, limit: int) -> list[Record]:
@@ -134,8 +135,11 @@ class Catalogue(Protocol):
     def blocked(self, limit: int) -> list[Record]:
         """Return up to `limit` open states (records) whose body has the word "blockers", the most important first."""
 
-    def count(self, memory_type: str, place: str) -> int:
-        """Return the number of open records of a type that belong to a page; `place` is the page's marker."""
+    def count(self, memory_type: str, place: str, code: Sequence[str] = ()) -> int:
+        """Return the number of open records of a type that belong to a page; `place` is the page's marker.
+
+        `code` are the files and folders that the page covers, as in `top`.
+        """
 
     def statuses(self) -> list[tuple[str, str, str, int]]:
         """Return the number of records of each type, status and severity, in rows such as ("issue", "open", "high", 3).
@@ -146,8 +150,11 @@ class Catalogue(Protocol):
     def shared_ids(self) -> list[str]:
         """Return the ids that several records have, which happens if two clones give out the same id."""
 
-    def places(self) -> dict[str, int]:
-        """Return the number of open records that belong to each page, by the page's marker; handoffs don't count."""
+    def places(self, code: Sequence[str] = ()) -> dict[str, int]:
+        """Return the number of open records that name each page, by the page's marker, "" for none.
+
+        Handoffs don't count, nor do records that name no section but refer to one of the files and folders `code`.
+        """
 
     def tags(self) -> list[tuple[str, str, int]]:
         """Return how many open records have each tag, for each page to which they belong.
@@ -185,11 +192,13 @@ class Catalogue(Protocol):
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
         """Return the records whose code references name one of some files or folders, or lines of such a file."""
 
-    def in_sections(self, markers: Sequence[str], covered: Callable[[set[str]], set[str]]) -> frozenset[str]:
+    def unplaced_code(self) -> list[str]:
+        """Return the files and folders to which the records that name no section refer."""
+
+    def in_sections(self, markers: Sequence[str], code: Sequence[str]) -> frozenset[str]:
         """Return the paths of the records that name one of some markers, or a marker below one.
 
-        Of the records without a marker, those are returned that refer to code in the sections: `covered` returns which
-        of some paths, taken from code references, the sections cover.
+        Of the records that name no section, those are returned that refer to one of the files and folders `code`.
         """
 
     def not_matching(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:

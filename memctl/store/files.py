@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -151,6 +152,7 @@ def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
     MemctlError if a file can't be written; no temporary file is left then.
     """
     prepared: list[tuple[Path, Path]] = []
+    file = folder
     try:
         for write in writes:
             file = locate(folder, write.path)
@@ -160,7 +162,9 @@ def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
         for temporary, _ in prepared:
             temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise MemctlError(f"{error.filename or folder} can't be written: {error.strerror}") from None
+            is_closed = isinstance(error, PermissionError) or error.errno == errno.EROFS
+            hint = f"make {folder} writable (`ls -ld` shows its owner and mode); nothing was written"
+            raise MemctlError(f"{file} can't be written: {error.strerror}", hint if is_closed else "") from None
         raise
     return prepared
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from memctl.record import checkpoint, pages, session_page
+from memctl.record import checkpoint, ids, pages, session_page
 from memctl.record.errors import InvalidRecord
+from memctl.record.kinds import HANDOFF
 from memctl.record.record import ORDER, SOURCE_ID, Record
 from memctl.record.snapshot import body_of
 from memctl.record.source import CHECKPOINT, PAGE, SESSION
@@ -18,6 +19,8 @@ from memctl.text.markdown import one_line
 _KEY = lazy_regex(r"(?m)^([\w-]+):((?:.*)(?:\n[ -].*)*)")  # with its lines below
 _NUMBERS = lazy_regex(r"[\s\dTZ\"':.+-]*")  # and times
 _WORDS = lazy_regex(r': "([^\s"\\]+)"')  # the values of a JSON object that are one word
+_ITEM = rf"- (?:(?:Next|Blocked by|Blocked for all agents): |Not considered for |§2\.|.*{ids.PATTERN.pattern}).*\n?"
+_MADE_LINES = lazy_regex(rf"(?m)^(?:(?:PROCEED|STOP|CLARIFY): .*\n)?(?:{_ITEM})+")
 _SECTION = re.compile(r"(?m)^### ")
 _MOST_PARTS = 2_000  # of a page: 120,000 take 10 s to index, and the largest page of ours has 20
 
@@ -60,11 +63,27 @@ def entries(path: str, text: str, record: Record | None) -> Iterator[SearchEntry
 
 def _of_record(record: Record, body: str, foreign: str) -> SearchEntry:
     terms = (record.id, *record.tags, *record.code_refs, *record.aliases, record.section or "", foreign)
+    if record.memory_type == HANDOFF.name:
+        terms = (*terms, *dict.fromkeys(match[0] for match in ids.PATTERN.finditer(body)))
+        body = _own_words(body)
     linked = (*record.relates_to, *record.supersedes, *record.superseded_by, *record.blocks, *record.blocked_by)
     links = (*linked, record.place) if record.place else linked
     thread = f"{record.agent_id} {record.timestamp[:10]}"  # only the commit names the session that made a record
     texts = record.title, body, " ".join(terms)
     return SearchEntry(record.memory_type, record.id, *texts, thread, links)
+
+
+def _own_words(body: str) -> str:
+    """Return the text of a handoff without what memctl made from other records, which would be found in their place.
+
+    Left out are the sections that no option of `memctl handoff` fills. In the others, items such as "Next: Add a test"
+    or "Decided: Use PostgreSQL [DEC-2025-11-04-003]." are left out, and the decision (PROCEED) right above them.
+    """
+    from memctl.text.headings import split  # few memories have handoffs
+
+    made = {field.heading for field in HANDOFF.fields if not field.option and field.name != "answer"}
+    parts = ((part, _MADE_LINES.sub("", part.body)) for part in split(body) if part.heading not in made)
+    return "".join(part.heading_text + own for part, own in parts if own.strip())
 
 
 def _foreign(text: str) -> str:

@@ -25,11 +25,10 @@ def markdown(state: TaskState) -> str:
     where = f"{code(state.environment.branch) if state.environment.branch else 'no branch'}"
     where += f", {state.environment.head[:10] or 'no commit yet'}"
     name = f"{inline(state.workflow_id)}: " if isinstance(state, Checkpoint) else ""
-    far = f"{len(state.done)}" if state.completion is None else f"{state.completion} %"
-    percent = f", {far} of {len(state.steps)} steps done" if state.steps else ""
+    progress = f", {len(state.done)} of {len(state.steps)} steps done" if state.steps else ""
     lines = [f"# {name}window {state.window_id}, version {state.version}", "", f"**Task**: {inline(state.goal)}", ""]
     lines += [f"**Phase**: {inline(state.phase)}", ""] if state.phase else []
-    lines.append(f"**Saved**: {state.saved_at} by {inline(state.saved_by)} on {where}{percent}")
+    lines.append(f"**Saved**: {state.saved_at} by {inline(state.saved_by)} on {where}{progress}")
     lists = {part.title: [part.mark + _markdown(part, line) for line in part.lines] for part in parts(state)}
     lists["Not committed"] = [code(file.path) for file in state.environment.dirty]
     if isinstance(state, Checkpoint):

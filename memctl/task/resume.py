@@ -89,8 +89,8 @@ def _head(state: TaskState, *, is_trusted: bool) -> list[str]:
     ]
     lines += [f"PHASE: {one_line(state.phase)}"] if state.phase else []
     if state.steps:
-        percent = f" ({state.completion} %)" if state.completion is not None else ""
-        lines.append(f"PROGRESS: {len(state.done)} of {len(state.steps)} steps done{percent}")
+        # No percentage: the task's record may declare another one than the share of the steps.
+        lines.append(f"PROGRESS: {len(state.done)} of {len(state.steps)} steps done")
     return [escape_model_tokens(line) for line in lines]
 
 

@@ -1,28 +1,26 @@
 """Decide which files of the memory an agent may write, by who owns their sections.
 
 Only the owner of a section may change it (rules.md#ownership-and-access). To a section belong its page, its pages of
-details, and the records placed in it. The code that its globs cover belongs to it, too, but changes of code are judged
-by `memctl check`. Level 1 (`project.md`) is owned like a section. If a section and one of its pages of details have
-different owners, the owner of the details decides about the details.
+details, and the records that name it or one of these. The code that its globs cover belongs to it, too, but changes of code
+are judged by `memctl check`. Level 1 (`project.md`) is owned like a section. If a section and one of its pages of
+details have different owners, the owner of the details decides about the details.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
-from memctl.record.record import Record
 from memctl.record.required_text import is_meaningful
 from memctl.store.memory import Memory
 from memctl.team.coordination_ref import ref
 from memctl.text.phrases import some
 
 if TYPE_CHECKING:
+    from memctl.record.snapshot import Snapshot
     from memctl.team.state import Ownership, State
 
 _SHOWN = 5  # refused files that a message names
@@ -68,30 +66,30 @@ def denied_files(memory: Memory, change: Change) -> list[DeniedFile]:
     """
     if (state := _restricting(memory)) is None:
         return []
-    from memctl.store.file_sections import parent_on_disk, sections
+    from memctl.store import load
+    from memctl.store.file_sections import sections
 
+    outline = load.disk(memory).outline
     texts = [(write.path, text) for write in change.writes for text in (write.old, write.text) if text is not None]
     texts += [(delete.path, delete.old) for delete in change.deletes]
     denied: dict[str, DeniedFile] = {}
     for path, text in texts:
-        markers = sections(path, text, lambda marker: parent_on_disk(memory, marker))
-        if held := state.forbidding(markers, memory.actor, memory.now):
-            denied.setdefault(path, DeniedFile(path, held))
+        for markers in sections(path, text, outline):
+            if held := state.forbidding(markers, memory.actor, memory.now):
+                denied.setdefault(path, DeniedFile(path, held))
     return list(denied.values())
 
 
-def forbidden_records(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
+def forbidden_records(memory: Memory, snapshot: Snapshot) -> dict[str, str]:
     """Return the records that the agent at work may not write: record's path -> ownership of its section, in words."""
     if (state := _restricting(memory)) is None:
         return {}
-    from memctl.store.file_sections import enclosing, parent_on_disk
-
-    parent = cache(lambda marker: parent_on_disk(memory, marker))  # of thousands of records, a few markers
-    result = {}
-    for record in records:
-        if held := state.forbidding(enclosing(record.section or "", parent), memory.actor, memory.now):
-            result[record.path] = held.description
-    return result
+    enclosing = snapshot.outline.enclosing
+    return {
+        record.path: held.description
+        for record in snapshot.records
+        if record.section and (held := state.forbidding(enclosing(record.section), memory.actor, memory.now))
+    }
 
 
 def _restricting(memory: Memory) -> State | None:

@@ -107,10 +107,16 @@ def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record)
         return ""
     if assigned:
         return f"assigned to {', '.join(assigned)}"
-    page = snapshot.outline.find(record.place) if record.place and state.section_ownership_map else None
-    if held := state.innermost((record.place, (page.section or "") if page else ""), memory.now):
-        is_closed = held.ownership_type != SHARED_WRITE and held.owner_agent_id != memory.actor
-        return f"{held.owner_agent_id} owns {held.section_id}" if is_closed else ""
+    owned = [
+        held
+        for markers in (snapshot.outline.sections_of(record) if state.section_ownership_map else ())
+        if (held := state.innermost(markers, memory.now))
+    ]
+    for held in owned:
+        if held.ownership_type != SHARED_WRITE and held.owner_agent_id != memory.actor:
+            return f"{held.owner_agent_id} owns {held.section_id}"
+    if owned:
+        return ""
     other = record.agent_id
     is_at_it = is_started(record) and other != memory.actor and other in state.active_agents
     return f"{other} is working on it" if is_at_it else ""

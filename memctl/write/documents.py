@@ -25,6 +25,7 @@ from memctl.record.change import Change
 from memctl.record.config import DEFAULT_BRANCH, Config
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS
+from memctl.record.pages import Outline
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, files, load, pending_state
@@ -86,7 +87,7 @@ def affected_by(
     """
     snapshot = load.disk(memory, written=written, instead=instead, whole=True)
     making = renderer(memory, snapshot)
-    places = _places(changes)
+    places = _places(changes, snapshot.outline)
     are_in_step = memory.config.docs != DEFAULT_BRANCH and (memory.folder / FOLDER / INDEX).exists()
     if places is not None and are_in_step:
         names = touched(snapshot, places)
@@ -256,8 +257,11 @@ def _orphaned_documents(snapshot: Snapshot, changes: Sequence[Change]) -> list[s
     return [path for path in paths if documents.current_text(snapshot, path) is None]
 
 
-def _places(changes: Sequence[Change]) -> set[str] | None:
-    """Return the places of all records that some changes write or delete; None if they change pages or settings."""
+def _places(changes: Sequence[Change], outline: Outline) -> set[str] | None:
+    """Return the places of all records that some changes write or delete; None if they change pages or settings.
+
+    The place of a record that names no section is "", and the places of its code are the sections that cover it.
+    """
     places = set()
     for change in changes:
         texts = [(write.path, text) for write in change.writes for text in (write.old, write.text) if text is not None]
@@ -267,9 +271,10 @@ def _places(changes: Sequence[Change]) -> set[str] | None:
             if not files.is_record_path(path):
                 return None
             try:
-                places.add(parse(text, path)[0].place)
+                record = parse(text, path)[0]
             except InvalidRecord:
                 return None
+            places |= {record.place, *(markers[0] for markers in outline.sections_of(record) if markers)}
     return places
 
 

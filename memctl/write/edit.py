@@ -34,8 +34,8 @@ _ELSEWHERE = {
 class Edits(msgspec.Struct, frozen=True):
     """Changes of a record's fields, as pairs of a field's name and a value, such as ("severity", "high").
 
-    The pairs in `set` replace the value of a field. Those in `add` add a value to a field that is a list, and those in
-    `remove` remove a value from such a field.
+    The pairs in `set` replace the value of a field. Then those in `remove` remove a value from a field that is a list,
+    and those in `add` add one to such a field.
     """
 
     set: Sequence[tuple[str, str]] = ()
@@ -55,10 +55,10 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     values: dict[str, Any] = {}
     content = dict(content_fields.content(record.kind, parse(text, record.path)[1]))
     before = dict(content)
-    added: set[str] = set()
-    for action, pairs in (("set", edits.set), ("add", edits.add), ("remove", edits.remove)):
+    # Values are removed before others are added, so that the error for a missing one lists what the record has.
+    for action, pairs in (("set", edits.set), ("remove", edits.remove), ("add", edits.add)):
         for name, value in pairs:
-            _apply(record, values, content, action, name, value, now, added)
+            _apply(record, values, content, action, name, value, now)
     if values.get("severity") and "importance" not in values:
         old, new = (IMPORTANCE_BY_SEVERITY.get(name or "") for name in (record.severity, values["severity"]))
         if new is not None and record.importance == old != new:  # it is the old severity's default
@@ -259,25 +259,14 @@ def _protect(record: Record, allowed: bool) -> None:
 
 
 def _apply(
-    record: Record,
-    values: dict[str, Any],
-    content: dict[str, Any],
-    action: str,
-    name: str,
-    value: str,
-    now: str,
-    added: set[str],
+    record: Record, values: dict[str, Any], content: dict[str, Any], action: str, name: str, value: str, now: str
 ) -> None:
-    """Set, add or remove one value of a field, in `values` (front matter) or `content`; raises MemctlError.
-
-    `added` collects the values that the edit adds to lists, which the error for a value that can't be removed leaves
-    out.
-    """
+    """Set, add or remove one value of a field, in `values` (front matter) or `content`; raises MemctlError."""
     field = _content_field(record, name)
     if action != "remove" and (field is not None or name == "title"):
         refuse_placeholder(value, name)
     if field is not None:
-        content[field.name] = _change_content(field, content.get(field.name), action, value, added)
+        content[field.name] = _change_content(field, content.get(field.name), action, value)
         return
     name = name.replace("-", "_")
     if name in _ELSEWHERE:
@@ -291,7 +280,7 @@ def _apply(
         raise MemctlError(f"unknown field {name!r}", hint, USAGE)
     if name in LISTS:
         current = values.get(name, getattr(record, name))
-        values[name] = _change_list(current, action, value.split(",") if action == "set" else [value], added)
+        values[name] = _change_list(current, action, value.split(",") if action == "set" else [value])
     else:
         _refuse_no_list(name, action)
         values[name] = scalar(record, name, value, now)
@@ -306,11 +295,11 @@ def _content_field(record: Record, name: str) -> Field | None:
     return None
 
 
-def _change_content(field: Field, current: Any, action: str, value: str, added: set[str]) -> str | list[str]:
+def _change_content(field: Field, current: Any, action: str, value: str) -> str | list[str]:
     value = frontmatter.clean_newlines(value)
     if field.is_list:
         items = content_fields.parse_items(value) if action == "set" else [value]
-        return _change_list(current or [], action, items, added)
+        return _change_list(current or [], action, items)
     _refuse_no_list(field.name, action)
     return value.strip("\n")
 
@@ -323,20 +312,17 @@ def _refuse_no_list(name: str, action: str) -> None:
         )
 
 
-def _change_list(current: Sequence[str], action: str, items: Sequence[str], added: set[str]) -> list[str]:
+def _change_list(current: Sequence[str], action: str, items: Sequence[str]) -> list[str]:
     items = [item.strip() for item in items if item.strip()]
     if action == "set":
         return list(dict.fromkeys(items))
     if action == "add":
-        new = [item for item in items if item not in current]
-        added.update(new)
-        return [*current, *new]
+        return [*current, *(item for item in items if item not in current)]
     missing = [item for item in items if item not in current]
     if missing:
-        before = [item for item in current if item not in added]
         raise MemctlError(
             f"{missing[0]!r} is not in the list",
-            f"the list has: {', '.join(before)}" if before else "the list is empty",
+            f"the list has: {', '.join(current)}" if current else "the list is empty",
         )
     return [item for item in current if item not in items]
 

@@ -171,12 +171,14 @@ def _line_count(path: Path, most: int) -> int:
 
 
 def _near(memory: Memory, path: str) -> str:
-    """Return a hint at the file in the same folder whose name is spelled most like it, "" if none is."""
-    from memctl.pages import repository_paths
+    """Return a hint at the file's new name, or at the one in its folder whose name is spelled most like it, or ""."""
+    from memctl.pages import renamed_files, repository_paths
     from memctl.text.words import nearest
 
-    if hint := repository_paths.glob_hint(path):
+    if hint := repository_paths.glob_hint(path, (snapshot := load.disk(memory)).files):
         return hint
+    if present := renamed_files.present_paths(memory, snapshot, [path]).get(path):
+        return f"it was renamed to {present}"
     folder, _, name = path.rpartition("/")
     try:
         names = sorted(entry.name for entry in (memory.repository.top / folder).iterdir())

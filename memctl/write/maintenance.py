@@ -85,7 +85,7 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
             if why:
                 raise MemctlError(f"`memctl maintain` can't commit now: {why}", hint)
         snapshot = load.disk(memory)
-        owned = {} if options.allow_owned else guard.forbidden_records(memory, snapshot.records)
+        owned = {} if options.allow_owned else guard.forbidden_records(memory, snapshot)
         untouchable = owned | dict.fromkeys(pending_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
         judged = judge(snapshot, memory.now, untouchable)
         gone = {verdict.record.path for verdict in judged.due if verdict.action == "delete"}

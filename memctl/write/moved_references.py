@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from memctl.pages import freshness
+from memctl.pages.file_query import start_revision
 from memctl.pages.line_references import CurrentFile, follow
-from memctl.pages.provenance import line_count, start_revision
+from memctl.pages.provenance import line_count
 from memctl.pages.renamed_files import fixed_path, present_glob, present_paths
 from memctl.record import frontmatter_edit, pages
 from memctl.record.change import Write

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.errors import MemctlError
+from memctl.errors import USAGE, MemctlError
 from memctl.git import history
 from memctl.pages import freshness
 from memctl.pages.navigate import refuse_broken, refuse_duplicate
@@ -72,7 +72,9 @@ def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, form
     title = str(text.values.get("title", "")).strip()
     if not title:
         raise MemctlError(
-            "the new page has no title", f"give `memctl {kind.name} add TITLE …`, or a text that begins with `# TITLE`"
+            "the new page has no title",
+            f"give `memctl {kind.name} add TITLE …`, or a text that begins with `# TITLE`",
+            USAGE,
         )
     numbers = map(pages.number_at, snapshot.names(kind.folder))  # also of pages that can't be read
     used = {number for number in numbers if number.startswith(f"{kind.level}.")}

@@ -131,9 +131,9 @@ def update(
 
     `values` are the record's new values by field, `saved` is the state in the checkpoint, None for none. Which status a
     step may get, such as claimed or done, follows the same rules as in a checkpoint. New next actions replace the
-    earlier ones. Only fields whose values change are written anew. `completion` is in percent; if it is None, it is
-    computed from the steps. Raises MemctlError for a record that is not a state, and for a step that can't get the
-    wanted status.
+    earlier ones. Only fields whose values change are written anew. `completion` is in percent. If it is None, it is
+    computed from the steps, unless the record declares another percentage and no step was done since. Raises
+    MemctlError for a record that is not a state, and for a step that can't get the wanted status.
     """
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:
@@ -147,7 +147,9 @@ def update(
     if saved is not None:
         saved = TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)
     made = progress.add(progress.merge(before, saved) if saved else before, given)
-    percent = made.completion if completion is None else completion
+    is_undeclared = record.completion_percentage in (None, 0, before.completion)
+    is_computed = is_undeclared or made.done != before.done or made.is_finished
+    percent = made.completion if completion is None and is_computed else completion
     front = {} if percent is None else {"completion_percentage": percent}
     title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"
     new, old = state_record.record_values(made), state_record.record_values(before)

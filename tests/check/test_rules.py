@@ -606,7 +606,7 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "level 2": edit(PAYMENT, "## Overview\n", "## Overview\n\n~~~\npay\n~~~\n\n", "~~~\npay"),
     },
     "MEM313": {
-        "an index of before": Fault(lambda hand, _: hand.replace(INDEX, "layout:5 ", ""), INDEX),
+        "an index of before": Fault(lambda hand, _: hand.replace(INDEX, "layout:6 ", ""), INDEX),
     },
     "MEM314": {
         "on the default branch": Fault(
@@ -1055,7 +1055,7 @@ NEAR: dict[str, dict[str, Near]] = {
     },
     "MEM313": {
         "an index of before that was edited": Near(
-            lambda hand, _: (hand.replace(INDEX, "layout:5 ", ""), hand.append(INDEX, "See also the wiki.\n")),
+            lambda hand, _: (hand.replace(INDEX, "layout:6 ", ""), hand.append(INDEX, "See also the wiki.\n")),
             frozenset({"MEM309"}),
         )
     },

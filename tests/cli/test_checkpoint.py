@@ -105,7 +105,7 @@ def test_a_done_step_returns_only_after_it_was_dropped(memctl: Memctl) -> None:
     assert [having(got, one) for one in ("done", "claimed", "in_progress")] == [[], ["POST"], ["GET"]]
     page = memctl("checkpoint", "show").out
     assert "## Claimed, done by word alone; check before you rely on it\n\n- [ ] POST" in page
-    assert ", 0 % of 3 steps done" in page
+    assert ", 0 of 3 steps done" in page
     assert "1 claimed" in memctl("checkpoint", "list").out
 
 

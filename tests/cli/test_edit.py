@@ -217,10 +217,10 @@ def test_edit_has_the_options_of_the_creating_commands(memctl: Memctl) -> None:
     words = ["--completion", "40", "--done", "GET", "--next", "Tests", "--status", "active", "--tag", "api", "-i", "6"]
     made = memctl("state", "Profile API", *words).id
     more = ["--completion", "80", "--done", "DELETE", "--next", "Docs", "--status", "done", "--tag", "b,c", "-i", "7"]
-    memctl("edit", made, *more, "--set", "task_description=All of it", "--remove", "tags=b")
+    memctl("edit", made, *more, "--set", "task_description=All of it", "--remove", "tags=api")
     record = memctl("show", made, "--json").data["records"][0]
     assert (record["completion_percentage"], record["status"], record["importance"]) == (80, "done", 7)
-    assert record["tags"] == ["api", "c"]
+    assert record["tags"] == ["b", "c"]
     assert record["content"] == {
         "task_description": "All of it",
         "substeps_completed": ["GET", "DELETE"],

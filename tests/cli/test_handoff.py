@@ -563,3 +563,19 @@ def test_a_handoff_of_another_branch_is_shown_and_accepted_in_a_worktree_of_its_
     git(shop, "merge", "-q", "--no-edit", "side")
     assert memctl("handoff", "list", "--all", "--json").data["handoffs"][0]["record"]["status"] == "accepted"
     assert memctl("handoff", "show", made).out == text
+
+
+def test_only_the_givers_own_words_of_a_handoff_are_searched(repo: Path, memctl: Memctl) -> None:
+    decided = memctl("decide", "Queue the payments", "--rationale", "The bank is slow at noon.").id
+    task = memctl("state", "Payment worker", "--remaining", "Retries", "--next", "Measure the pool").id
+    offer = ("handoff", "--to", "bob", "--task", task, "--reason", "Holidays", "--success", "No timeouts")
+    made = re.findall(r"HND-[\d-]+", memctl(*offer).err + memctl("handoff", "list").out)[0]
+
+    def found(words: str) -> list[str]:
+        return [row["id"] for row in memctl("search", words, "--json").data["results"]]
+
+    assert found("holidays") == found("timeouts") == [made]
+    assert found("proceed nothing blocks") == found("expertise match skills") == found("validation whole package") == []
+    assert found("queue") == [decided]
+    assert found("bank noon") == [decided]
+    assert found(decided) == [decided, made]

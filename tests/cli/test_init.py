@@ -75,6 +75,54 @@ def test_sections_are_proposed_from_the_tree_and_added_once(project: Path, memct
     assert "no section to propose" in memctl("init", "--sections", where=project).err
 
 
+def _sections_proposed(memctl: Memctl, top: Path, **folders: int) -> str:
+    """Return the lines that `init --sections` prints in a repository with so many files per folder; `__` means /."""
+    for folder, number in folders.items():
+        (top / folder.replace("__", "/")).mkdir(parents=True, exist_ok=True)
+        for name in range(number):
+            (top / folder.replace("__", "/") / f"{name}.c").write_text("int x;\n")
+    git(top.parent, "init", "-q", "-b", "main", top.name)
+    memctl("init", where=top)
+    return memctl("init", "--sections", where=top).out
+
+
+def test_large_top_folders_are_proposed_before_large_folders_in_them(tmp_path: Path, memctl: Memctl) -> None:
+    out = _sections_proposed(
+        memctl, tmp_path / "curl", lib=40, lib__vtls=20, lib__vssh=3, src=15, tests=5, tests__data=90, docs=12, plan9=2
+    )
+    assert [line.split("'")[-2] for line in out.splitlines()] == [
+        "tests/**",
+        "lib/**",
+        "src/**",
+        "docs/**",
+        "lib/vtls/**",
+    ]
+
+
+def test_a_folder_that_only_holds_others_is_not_proposed_beside_them(tmp_path: Path, memctl: Memctl) -> None:
+    out = _sections_proposed(memctl, tmp_path / "app", src__app=1, src__app__core=30, src__app__tests=12, win__port=12)
+    assert out.splitlines() == [
+        "memctl section add Core --path 'src/app/core/**'",
+        "memctl section add Tests --path 'src/app/tests/**'",
+        "memctl section add Win --path 'win/**'",
+    ]
+
+
+def test_folders_of_one_name_are_proposed_with_different_titles(tmp_path: Path, memctl: Memctl) -> None:
+    out = _sections_proposed(memctl, tmp_path / "store", apps__web=20, crates__web=15)
+    assert [line.partition(" --path")[0] for line in out.splitlines()] == [
+        "memctl section add 'Apps web'",
+        "memctl section add 'Crates web'",
+    ]
+
+
+def test_a_folder_whose_files_are_mostly_covered_is_not_proposed(tmp_path: Path, memctl: Memctl) -> None:
+    top = tmp_path / "store"
+    assert "'lib/**'" in _sections_proposed(memctl, top, lib__a=15, lib__b=4, lib=9, web=12)
+    memctl("section", "add", "Inner", "--path", "lib/a/**", where=top)
+    assert [line.split("'")[-2] for line in memctl("init", "--sections", where=top).out.splitlines()] == ["web/**"]
+
+
 def test_an_empty_repository_has_next_commands_too(tmp_path: Path, memctl: Memctl) -> None:
     (tmp_path / "new").mkdir()
     made = memctl("init", "--git", "--json", where=tmp_path / "new").data

@@ -28,6 +28,24 @@ def test_an_empty_text_that_has_to_say_something_is_refused(memctl: Memctl) -> N
     memctl("resolve", made)
 
 
+@pytest.mark.parametrize("command", ["decide", "issue", "state", "learn", "section add", "detail add"])
+@pytest.mark.parametrize("title", ["", "  "])
+def test_an_empty_title_is_a_usage_error_of_every_command(memctl: Memctl, command: str, title: str) -> None:
+    assert "has no title" in memctl(*command.split(), title, code=2).err
+
+
+def test_a_type_that_is_listed_by_another_command_leads_there(memctl: Memctl) -> None:
+    assert "hint: `memctl session list` lists the sessions\n" in memctl("list", "--type", "session", code=2).err
+    assert "`memctl checkpoint list`" in memctl("export", "--type", "checkpoints", code=2).err
+
+
+def test_search_for_words_with_a_dash_is_answered_with_two_dashes(memctl: Memctl) -> None:
+    made = memctl("issue", "Flag -foo is ignored").id
+    assert "`memctl search -- WORDS`" in memctl("search", "-foo", code=2).err
+    assert "-- WORDS" not in memctl("search", "--limt", "3", "foo", code=2).err
+    assert made in memctl("search", "--", "-foo").out
+
+
 def test_a_time_before_those_of_git_is_named(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMCTL_NOW", "1800-01-01T00:00:00Z")
     told = memctl("learn", "Old", "--lesson", "It was long ago", code=2).err

@@ -40,6 +40,16 @@ def test_status_has_the_figures_of_the_memory(repo: Path, memctl: Memctl) -> Non
     assert re.search(r"§2\.2 Orders +\S+ +80 %  1 issue", text)
 
 
+def test_a_record_too_large_for_a_pack_counts_with_its_title(repo: Path, memctl: Memctl) -> None:
+    memctl(
+        "issue", "A log", "-f", "-", stdin=f"---\ntitle: A log\n---\n\n## Problem\n\n{'A line of a log. ' * 20_000}\n"
+    )
+    assert memctl("status", "--json").data["pack"]["tokens"] < 100
+    config = repo / ".memory" / "config.yaml"
+    config.write_text(f"{config.read_text()}rehydrate_budget: 200000\n")
+    assert memctl("status", "--json").data["pack"]["tokens"] > 100_000
+
+
 def test_work_with_open_parts_is_counted_beside_ready_and_blocked_work(memctl: Memctl) -> None:
     whole = memctl("issue", "Checkout").id
     memctl("issue", "Cards", "--parent", whole)

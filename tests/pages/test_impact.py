@@ -498,3 +498,20 @@ def test_status_names_stale_pages(shop: Path, memctl: Memctl) -> None:
     assert memctl("status", "--json").data["stale_pages"][-1]["id"] == "§3.2"
     git(shop, "checkout", "--", "src")
     assert memctl("status", "--json").data["stale_pages"] == []
+
+
+def test_impact_without_changes_says_what_was_compared(shop: Path, memctl: Memctl) -> None:
+    git(shop, "mv", "src/pay/api.py", "src/pay/cards.py")
+    make_commit(shop, "refactor: rename")
+    unchanged = memctl("impact").err
+    assert unchanged.startswith("no file differs from the last commit: `memctl impact HEAD~1..HEAD` shows what ")
+    assert "renamed from src/pay/api.py" in memctl("impact", "HEAD~1..HEAD").out
+    assert memctl("impact", "--staged").err.startswith("no file is staged; ")
+    assert memctl("impact", "HEAD..HEAD", "--all").err == "no file differs in HEAD..HEAD\n"
+
+
+def test_a_record_on_code_affects_the_documents_of_its_section(shop: Path, memctl: Memctl) -> None:
+    memctl("learn", "Cards jam", "--code", "src/pay/api.py", "--no-commit")
+    (found,) = memctl("impact", "--json").data["files"][:1]
+    assert found["pages"] == ["§2.1", "§3.1"]
+    assert {path.rpartition("/")[2] for path in found["documents"]} >= {"2.1-payment.md", "3.1-payment-details.md"}

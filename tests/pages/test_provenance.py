@@ -290,7 +290,7 @@ def test_path_is_resolved_from_the_folder_and_from_the_top(shop: Path, memctl: M
     [
         ("src/pay/apy.py", "src/pay/api.py"),
         ("api.pi:3", "src/pay/api.py"),
-        ("src/pay", "src/pay is a folder"),
+        ("src/pay/:3", "src/pay/:3 is a folder"),
         (".", ". is a folder"),
         ("/etc/passwd", "knows no file"),
         ("../../etc/passwd", "knows no file"),
@@ -302,6 +302,34 @@ def test_path_is_resolved_from_the_folder_and_from_the_top(shop: Path, memctl: M
 def test_a_missing_file_is_refused_with_similar_names(shop: Path, memctl: Memctl, given: str, told: str) -> None:
     assert told in memctl("why", given, code=None).err
     assert memctl("why", given, code=None).code in (1, 2)
+
+
+def test_a_folder_has_its_sections_and_the_records_on_it_and_in_it(shop: Path, memctl: Memctl) -> None:
+    write(shop, "src/pay/bank/sepa.py", "x = 1\n")
+    memctl("section", "add", "Banks", "--path", "src/pay/bank/*.py")
+    memctl("detail", "add", "Folder", "--section", "§2.1", "--code", "src/pay/")
+    above = memctl("learn", "Above", "--code", "src/").id
+    inside = memctl("issue", "Inside", "--code", "src/pay/api.py:4", "--code", "src/pay/bank").id
+    on_it = memctl("decide", "On it", "--code", "src/pay", "--rationale", "Cards need it.").id
+    memctl("learn", "Beside", "--code", "app.py")
+    for given in ("src/pay", "src/pay/"):
+        found = memctl("why", given, "--json").data
+        assert (found["path"], found["commits"]) == ("src/pay/", [])
+        assert list(records(found)) == [on_it, inside, above]
+        assert [where for _, where, _ in records(found)[inside]] == ["src/pay/api.py:4", "src/pay/bank"]
+        assert [s["id"] for s in found["sections"]] == ["§2.1", "§2.2"]
+        assert [page["id"] for page in found["pages"]] == ["§3.2"]
+    assert memctl("why", "pay/", where=shop / "src").out.startswith(f"src/pay/: Cards need it. ({on_it} On it)\n")
+    assert {s["id"] for s in memctl("why", "src/pay/bank/", "--json").data["sections"]} == {"§2.1", "§2.2"}
+    related = memctl("search", "--related", "src/pay/", "--json").data
+    assert related["to"] == "src/pay/"
+    assert {on_it, inside, above} <= {row["record"]["id"] for row in related["results"]}
+    assert "the memory does not mention docs/" in memctl("why", "docs/", where=_with_file(shop, "docs/a.md")).err
+
+
+def _with_file(repo: Path, path: str) -> Path:
+    write(repo, path, "x\n")
+    return repo
 
 
 def test_a_record_of_the_memory_leads_to_its_own_log(shop: Path, memctl: Memctl) -> None:

@@ -161,6 +161,21 @@ def test_outline_is_sorted_by_number_and_skips_broken_pages() -> None:
 
 
 @pytest.mark.parametrize(
+    ("globs", "path", "is_covered"),
+    [
+        (["lib/**"], "lib/", True), (["lib/"], "lib", True), (["lib/*"], "lib/", True), (["**/lib/**"], "a/lib/", True),
+        (["lib/*.py"], "lib/", True), (["lib/[a-m]?.c"], "lib", True), (["lib/*.py"], "lib/a.py", True),
+        (["lib/*.py"], "lib/tls/", False), (["lib/tls/**"], "lib/", False), (["lib/a.py"], "lib/", False),
+        (["*.py"], "lib/", False), (["/*.py"], "lib/", False), (["lib/*.py"], "lib/a.c", False),
+        (["lib/*.py", "!lib/**"], "lib/", False), (["lib/**", "!lib/*.md"], "lib/", True),
+    ],
+)  # fmt: skip
+def test_folder_is_covered_by_a_glob_for_the_files_in_it(globs: list[str], path: str, is_covered: bool) -> None:
+    outline = pages.outline([("sections/2.1-s.md", text_of({"id": "§2.1", "title": "S", "paths": globs}))])
+    assert outline.covering(path) == ({"§2.1"} if is_covered else set())
+
+
+@pytest.mark.parametrize(
     ("path", "number"),
     [
         ("project.md", "1.0"), ("sections/2.1-a.md", "2.1"), ("sections/2.10.md", "2.10"), ("details/3.2_x.md", "3.2"),

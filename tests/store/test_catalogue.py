@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ SECTIONS = ("§2.1", "§3", "§3.1.4")
 FORMER = ("DEC-2025-11-04-007", "ISS-2025-11-04-001", "LRN-2025-11-04-00")
 MOMENTS = (0, 1_800_000_000)
 PAGES = ("", "§2.1", "§2.2", "§2.10", "§3.1")
+COVERED = ["src/b.py"]
 TAGS = ("db", "api", "größe", "a b")
 MENTIONED = ("§2.1", "DEC-2025-11-04-001", "DEC-2025-11-04-00")
 KEY = "AKIA" + "ABCDEFGHIJKLMNOP"
@@ -57,11 +58,6 @@ WORDS = (
 )
 
 
-def in_b(files: Iterable[str]) -> set[str]:
-    """Which of some files a section covers."""
-    return {file for file in files if file == "src/b.py"}
-
-
 def taken(snapshot: Snapshot) -> dict[str, Any]:
     """What the catalogue answers to every question."""
     catalogue = snapshot.catalogue
@@ -70,6 +66,10 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "anywhere": {t: ids(catalogue.top(t, None, 5)) for t in KINDS},
         "blocking": ids(catalogue.blocking(4)),
         "count": {(t, p): catalogue.count(t, p) for t in KINDS for p in PAGES},
+        "top_with_code": {(t, p): ids(catalogue.top(t, p, 3, COVERED)) for t in KINDS for p in PAGES},
+        "count_with_code": {(t, p): catalogue.count(t, p, COVERED) for t in KINDS for p in PAGES},
+        "places_without_code": catalogue.places(COVERED),
+        "unplaced_code": sorted(catalogue.unplaced_code()),
         "tags": catalogue.tags(),
         "latest": ids([found] if (found := catalogue.latest()) else []),
         "mentions": {path: [(m.line, m.text) for m in found] for path, found in catalogue.mentions().items()},
@@ -86,7 +86,7 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "named": {i: ids(catalogue.with_id(i)) for i in ("ISS-2025-11-04-002", "nonsense")},
         "renamed": {i: ids(catalogue.with_alias(i)) for i in FORMER},
         "referring": {name: ids(catalogue.with_code_refs([name, "none"])) for name in ("src/a.py", "src/b.py", "src/")},
-        "in_sections": {marker: catalogue.in_sections([marker, "§9"], in_b) for marker in SECTIONS},
+        "in_sections": {marker: catalogue.in_sections([marker, "§9"], COVERED) for marker in SECTIONS},
         "selected": {
             (filters, order, reverse): (ids(found), total)
             for filters in FILTERS
@@ -109,8 +109,9 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         ranked.sort(key=lambda r: r.importance, reverse=True)
         return ids(ranked[:limit])
 
-    def at(kind: str, place: str) -> list[Record]:
-        return [record for record in opened if record.memory_type == kind and place_of(record) == place]
+    def at(kind: str, place: str, with_code: bool = False) -> list[Record]:
+        of_kind = (record for record in opened if record.memory_type == kind)
+        return [record for record in of_kind if place_of(record) == place or (with_code and is_in_b(record))]
 
     blocking = sorted((r for r in opened if r.memory_type == "issue"), key=lambda r: r.path)
     blocking = [r for r in blocking if r.severity in ("critical", "high")]
@@ -126,6 +127,10 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         "anywhere": {t: best([r for r in opened if r.memory_type == t], 5) for t in KINDS},
         "blocking": ids(blocking[:4]),
         "count": {(t, p): len(at(t, p)) for t in KINDS for p in PAGES},
+        "top_with_code": {(t, p): best(at(t, p, True), 3) for t in KINDS for p in PAGES},
+        "count_with_code": {(t, p): len(at(t, p, True)) for t in KINDS for p in PAGES},
+        "places_without_code": dict(Counter(place_of(r) for r in opened if r in known and not is_in_b(r))),
+        "unplaced_code": sorted({code_path(ref) for r in records if r.section is None for ref in r.code_refs}),
         "tags": sorted((tag, place, count) for (tag, place), count in tags.items()),
         "latest": ids(sorted(known, key=lambda r: (r.timestamp, r.path))[-1:]),
         "mentions": {path: found for path, found in mentioned.items() if found},
@@ -150,9 +155,7 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         },
         "in_sections": {
             marker: frozenset(
-                r.path
-                for r in records
-                if (f"{r.section}.".startswith(f"{marker}.") if r.section else in_b(map(code_path, r.code_refs)))
+                r.path for r in records if (f"{r.section}.".startswith(f"{marker}.") if r.section else is_in_b(r))
             )
             for marker in SECTIONS
         },
@@ -183,6 +186,11 @@ def place_of(record: Record) -> str:
     """The page that a record belongs to: §2.N or §3.N."""
     section = record.section or ""
     return ".".join(section.split(".")[:2]) if section.startswith(("§2.", "§3.")) else ""
+
+
+def is_in_b(record: Record) -> bool:
+    """Whether a record names no section, but refers to code that a section covers."""
+    return record.section is None and bool({code_path(ref) for ref in record.code_refs} & {*COVERED})
 
 
 def text(chance: random.Random, kind: str, number: int) -> tuple[str, str]:

@@ -16,6 +16,8 @@ from memctl.record.change import Write
 from memctl.store import files
 from tests.conftest import Memctl, git
 
+CLOSED = Path("/sys/kernel")  # a folder in which nobody may make a file, whoever it is
+
 
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
@@ -37,6 +39,13 @@ def test_failed_write_leaves_no_temporary_file(tmp_path: Path) -> None:
     with files_of_at_most(4096), pytest.raises(OSError, match="too large"):
         files.replace(tmp_path / "b.md", "x" * 100_000)
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
+
+
+@pytest.mark.skipif(not CLOSED.is_dir(), reason="this system has no folder that is closed to all")
+def test_folder_that_cant_be_written_is_named_with_a_hint() -> None:
+    with pytest.raises(MemctlError, match=r"^/sys/kernel/a\.md can't be written: ") as raised:
+        files.prepare(CLOSED, [Write("a.md", "text", None)])
+    assert raised.value.hint.startswith("make /sys/kernel writable (`ls -ld` shows ")
 
 
 def test_text_that_utf8_cannot_encode_is_refused_with_its_file_and_line(tmp_path: Path) -> None:

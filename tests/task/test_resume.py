@@ -79,7 +79,7 @@ def text(**more: Any) -> ResumeText:
 
 def test_steps_of_each_status_have_a_label_of_their_own() -> None:
     found = text(planned=("DELETE",), in_progress=("POST",), done=("GET",), claimed=("PUT",)).text
-    assert "PROGRESS: 1 of 4 steps done (25 %)\n" in found
+    assert "PROGRESS: 1 of 4 steps done\n" in found
     assert "IN PROGRESS, begun and not finished:\n- POST\n" in found
     assert "CLAIMED, done by word alone; check before you rely on it:\n- PUT\n" in found
     assert "PLANNED, not begun:\n- DELETE\n" in found

@@ -63,6 +63,18 @@ def test_owner_may_write_and_others_may_write_elsewhere(memctl: Memctl, bob: Mem
     memctl("decide", "Nowhere in particular")
 
 
+def test_a_record_on_code_of_an_owned_section_is_its_owners_work_and_its_authors_text(
+    memctl: Memctl, bob: Memctl, owned: Path
+) -> None:
+    made = memctl("issue", "Cards jam", "--code", "src/pay/a.py:1").id
+    both = bob("issue", "Search for cards", "--code", "src/search/a.py", "--code", "src/pay/").id
+    memctl("edit", made, "--importance", "9", "--no-commit")
+    waiting = {row["id"]: row["because"] for row in memctl("next", "--json").data["elsewhere"]}
+    assert waiting[made] == waiting[both] == "bob owns §2.1"
+    git(owned, "add", "-A")
+    assert findings(memctl("check", "--staged", "--json", code=None)) == []
+
+
 def test_expired_ownership_does_not_prevent_a_write(
     memctl: Memctl, owned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -686,3 +687,22 @@ def test_file_with_a_name_that_is_not_utf_8_keeps_no_record_from_its_commit(shop
     memctl("decide", "All the same", "--section", "2.1")
     memctl("section", "edit", "Orders", "--completion", "70")
     assert commits(shop) == before + 2
+
+
+def test_documents_of_a_section_list_records_on_its_code(memctl: Memctl, shop: Path) -> None:
+    docs = shop / ".memory" / "docs"
+    issue = memctl("issue", "Cards jam", "--code", "app.py:1", "--severity", "low").id
+    learned = memctl("learn", "Cards bend", "--code", "app.py").id
+    memctl("issue", "Carts jam", "--code", "app.py", "--section", "2.2")
+    memctl("issue", "Nowhere", "--code", "other.py")
+    assert f"[{issue}]" in (docs / "2.1-payment.md").read_text()
+    assert f"[{issue}]" in (docs / "3.1-cards.md").read_text()
+    assert f"[{learned}]" in (docs / "3.1-cards.md").read_text()
+    assert "Carts jam" not in (docs / "2.1-payment.md").read_text()
+    index = (docs / INDEX).read_text()
+    assert re.search(r"Payment.*1 open issue\b", index)
+    assert "1 open record belongs to no section" in index
+    assert memctl("status", "--json").data["sections"][0]["open_issues"] == 1
+    memctl("resolve", issue, "--resolution", "They don't")
+    assert issue not in (docs / "2.1-payment.md").read_text()
+    assert memctl("check").code == 0

@@ -129,3 +129,17 @@ def test_glob_as_a_code_reference_is_answered_with_its_folder_by_the_command_and
     hint = "code references can't be globs; name each file, or a folder such as src/"
     assert hint in memctl("learn", "Slow pool", "--lesson", "Never open the pool twice.", "--code", "src/p*.py").err
     assert f"hint: {hint}\n" in memctl("check", code=None).out
+    elsewhere = memctl("learn", "Slow card", "--lesson", "Never open the card twice.", "--code", "srcx/p*.py").err
+    assert "code references can't be globs; name each file, or a folder\n" in elsewhere
+
+
+def test_former_name_of_a_file_is_answered_with_the_new_one(repo: Path, memctl: Memctl) -> None:
+    (repo / "src").mkdir()
+    (repo / "src/pool.py").write_text("".join(f"x = {number}\n" for number in range(20)))
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "pool")
+    git(repo, "mv", "src/pool.py", "connections.py")
+    for _ in range(2):  # staged, then committed
+        for path in ("src/pool.py:3", "src/pool.py"):
+            assert "it was renamed to connections.py" in memctl("issue", f"Slow {path}", "--code", path).err
+        git(repo, "commit", "-qm", "connections", "--allow-empty")

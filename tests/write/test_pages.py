@@ -336,8 +336,6 @@ def test_invalid_page_arguments_are_refused_before_a_write(repo: Path, memctl: M
         (["detail", "add", "D", "--section", "2.9"], "there is no section §2.9"),
         (["detail", "edit", "3.1", "--section", "2.9"], "there is no section §2.9"),
         (["detail", "edit", "3.1", "--section", "3.1"], "there is no section §3.1"),
-        (["section", "add"], "the new page has no title"),
-        (["section", "add", "  "], "the new page has no title"),
         (["section", "add", "x" * 101], "title: '"),
         (["section", "add", "two\nlines"], "title: '"),
         (["section", "add", "T", "--path", "../out/**"], "paths: '../out/**'"),
@@ -353,6 +351,8 @@ def test_invalid_page_arguments_are_refused_before_a_write(repo: Path, memctl: M
         assert refused.err.startswith("error: "), args
         assert git(repo, "status", "--porcelain") == "", args
         assert git(repo, "rev-parse", "HEAD") == head, args
+    for args in (["section", "add"], ["section", "add", "  "]):
+        assert "the new page has no title" in memctl(*args, code=2).err
     assert "there is no section 'nonsense'" in memctl("section", "remove", "nonsense", code=2).err  # no name either
     assert git(repo, "rev-parse", "HEAD") == head
 

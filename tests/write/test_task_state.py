@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from memctl.errors import USAGE
@@ -92,7 +93,28 @@ def test_task_with_all_steps_done_is_100_percent_only_without_next_steps(memctl:
     memctl(*saved, "Mails")
     assert "PROGRESS: 1 of 1 steps done\n" in memctl("checkpoint", "resume").out
     memctl(*saved, "none")
-    assert "PROGRESS: 1 of 1 steps done (100 %)\n" in memctl("checkpoint", "resume").out
+    assert "PROGRESS: 1 of 1 steps done\n" in memctl("checkpoint", "resume").out
+
+
+def test_declared_percentage_stays_until_a_step_is_done(memctl: Memctl) -> None:
+    made = memctl("state", "Refunds", "--completion", "30", "--remaining", "GET").id
+
+    def percent(*args: str) -> object:
+        memctl("state", "--update", made, *args)
+        return memctl("show", made, "--json").data["records"][0]["completion_percentage"]
+
+    assert percent("--remaining", "POST", "--blocker", "No sandbox") == 30
+    assert percent("--done", "GET") == 50
+    assert percent("--remaining", "DELETE") == 33
+
+
+def test_a_resume_gives_no_other_percentage_than_the_record_of_the_task(memctl: Memctl) -> None:
+    made = memctl("state", "Refunds", "--completion", "30", "--remaining", "GET").id
+    memctl("checkpoint", "save", "--task", "Refunds", "--planned", "GET", "--next", "GET")
+    assert "PROGRESS: 0 of 1 steps done\n" in memctl("checkpoint", "resume").out
+    package = memctl("handoff", "--to", "bo", "--task", made, "--reason", "r", "--success", "s", "--dry-run").out
+    assert "0 of 1 steps done" in package
+    assert set(re.findall(r"\d+ ?%", package)) == {"30 %", "30%"}
 
 
 def test_resume_names_only_what_blocks_its_task_and_counts_the_rest(memctl: Memctl) -> None:

@@ -65,7 +65,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
     - `root` is the folder that paths are relative to, "" for this worktree.
     - `found` are the extracted statements, but those that say that the scope of the work changed are in `scope`.
     - `failures` are the commands and other tool calls that failed, and `succeeded` those whose last run succeeded.
-    - `tasks` is the agent's task list.
+    - `tasks` is the agent's task list, and `ahead` are the next actions that a message states and no later turn did.
     - `records` are the ids of the records that the session created or changed.
     - `last_word` is the agent's last message, and `said` are the short prompts after the first.
     """
@@ -85,6 +85,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...] = ()
     succeeded: frozenset[str] = frozenset()
     tasks: tuple[Step, ...] = ()
+    ahead: tuple[str, ...] = ()
     records: tuple[str, ...] = ()  # ids of records that the session created or changed
     last_word: str = ""  # the agent's last message
     said: tuple[str, ...] = ()  # the short prompts after the first
@@ -112,10 +113,9 @@ class SessionSummary(msgspec.Struct, frozen=True):
 
     @property
     def next_steps(self) -> list[str]:
-        """The next steps: the unfinished tasks, and what the last message with next steps says."""
-        stated = [extract.text for extract in _last_said(self.having(labels.NEXT))]
+        """The next steps: the unfinished tasks, and the stated next actions that are left."""
         open_tasks = [task.text for task in self.tasks if task.status != DONE]
-        return list(dict.fromkeys([*open_tasks, *stated]))
+        return list(dict.fromkeys([*open_tasks, *self.ahead]))
 
     @property
     def completion(self) -> int | None:
@@ -155,6 +155,7 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         failures=tuple(failures.of_events(session.events)),
         succeeded=failures.succeeded(session.events),
         tasks=tuple(progress.tasks_of(session.events)),
+        ahead=progress.next_actions(session.events, extracts),
         last_word=cut_at_word(one_line(answers[-1].text), _LAST_WORD) if answers else "",
         said=tuple(event.text for event in prompts[1:] if len(event.text) < SHORT_PROMPT),
         metrics=_metrics(session, prompts, trail),
@@ -188,8 +189,3 @@ def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> Sessio
 def latest_changes(summary: SessionSummary, limit: int = 5) -> list[str]:
     """Return the paths of the `limit` files that a session changed last, the latest at the end."""
     return [entry.path for entry in summary.trail.having(CREATED, MODIFIED, DELETED)][-limit:]
-
-
-def _last_said(steps: Sequence[Extract]) -> list[Extract]:
-    """Return the next steps of the last message that states any."""
-    return [step for step in steps if step.place == steps[-1].place]

@@ -17,7 +17,6 @@ from memctl.text.characters import redacted_line
 from memctl.text.credentials import redact
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import code, inline
-from memctl.text.phrases import quantity
 from memctl.transcript.events import DIGEST, PROMPT
 
 _LONGEST = 600  # characters of an entry
@@ -153,9 +152,6 @@ def _state(summary: SessionSummary) -> Iterable[str]:
     if summary.root:
         where = session_page.span(_path(summary.root))
         yield f"Worked in {where}, not in this worktree: paths are relative to that folder"
-    if summary.trail.unknown:
-        words = quantity(summary.trail.unknown, "word")
-        yield f"{words} of shell commands, such as `$X`, have unknown values; Git may know which files they changed"
 
 
 def _failure(failure: Failure) -> str:

@@ -29,7 +29,8 @@ from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Sessio
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://")
 _HOME = re.compile(r"^(?:/(?:home|Users)/[^/]+|/root|[A-Za-z]:/Users/[^/]+)/")
-_PATTERN = re.compile(r"[*?|(){}<>$\n]")  # a word of a command with such a character is not one file's path
+_PATTERN = re.compile(r"[*?|{}<>$\n]|://")  # in a word of a command that is not the path of one file
+_MISSING = lazy_regex(r"(?i)([^\s'\":]+)['\"]?: no such file or directory(?!: )|no such file or directory: (\S+)")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -177,8 +178,16 @@ def _reasons(events: Sequence[Event]) -> dict[str, str]:
 
 
 def touches(call: Event, result: Event | None) -> Iterator[FileAction]:
-    """Yield what a call did to files, with paths as the call gives them; `result` is None if the call has no result."""
-    return tool_calls.touched(call, failed=result is not None and failures.is_failure(result, call))
+    """Yield what a call did to files, with paths as the call gives them; `result` is None if the call has no result.
+
+    Of a shell command, words that are patterns and files that do not exist, as the result says, are left out.
+    """
+    touched = tool_calls.touched(call, failed=result is not None and failures.is_failure(result, call))
+    if not tool_calls.command_of(call.arguments):
+        yield from touched
+        return
+    missing = {path for groups in _MISSING.findall(result.text) for path in groups} if result else set[str]()
+    yield from (touch for touch in touched if not _PATTERN.search(touch.path) and touch.path not in missing)
 
 
 def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list[TouchedFile]:
@@ -194,8 +203,7 @@ def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list
         for touch in reversed(list(touches(event, result))):
             path, is_inside = places.locate(touch.path, touch.cwd)
             action = actions.get(path)
-            is_pattern = bool(tool_calls.command_of(event.arguments) and _PATTERN.search(touch.path))
-            if action is not None and not is_pattern:  # folders are not in the trail
+            if action is not None:  # folders are not in the trail
                 shown = path if is_inside else _HOME.sub("~/", path)
                 files.setdefault(shown, TouchedFile(shown, action))
     return list(files.values())

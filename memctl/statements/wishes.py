@@ -61,10 +61,22 @@ _DEMAND = lazy_regex(
     r"|\bshould never\b"
     r"|\b(?:able to|can we|could we|can you) not\b|\bfrom now on\b"
 )
-# What a user forbids for the step at hand; with "ever" or "always" it holds for longer.
-_FORBIDDEN_STEP = lazy_regex(
-    r"(?i)\bsubagents?\b|\b(?:don'?t|do not|never|(?:can|could) (?:we|you) not) (?:commit|push|merge|run|start|stop"
-    r"|do (?:it|that|this)|touch)\b(?!.*\b(?:ever|always)\b)"
+# What a user demands for the step at hand; with a word such as "ever" it holds for longer.
+_ANY = (
+    r"it|that|this|anything|any \w+|code|(?:(?:an?|my|the|that|this|these|those) )?(?:\w+ )?"
+    r"(?:branch|changes?|commits?|issue|prs?|pull request|stash|ticket)"
+)
+_DEMANDS_STEP = lazy_regex(
+    r"(?i)\bsubagents?\b|\b(?:don'?t|do not|never(?= touch\b)|can(?:'t| we not| you not)|could (?:we|you) not"
+    r"|(?:make sure|ensure)(?: that)? (?:to|you|we)) "
+    r"(?:amend|commit|merge|pull|push|rebase|re(?:start|set)|run|squash|start|stash|stop|touch|wait"
+    rf"|(?:change|close|create|delete|do|edit|fix|implement|make|modify|open|remove|rewrite|write) (?:{_ANY}))\b"
+    r"(?!.*\b(?:always|ever|from now on)\b)"
+)
+# What a sentence says that holds only for now; a wish "for now" is a decision that may be changed later.
+_OF_MOMENT = lazy_regex(
+    r"(?i)^(?:(?!\b(?:because|if|since|that|when|where|which|while)\b).)*"
+    r"\b(?:yet|(?<!for )now(?=\W*$)|at the moment|this time|for today|(?:before|till?|until) i)\b"
 )
 _HEDGED = lazy_regex(
     r"(?i)\b(?:perhaps|maybe|not decided|undecided|i wonder|wondering|considering|could be|might|not sure|i guess"
@@ -92,6 +104,7 @@ _INSISTS_ON = lazy_regex(
     r"(?i)\b(?:can't|couldn't|shouldn't|don't) (?:we|you)\b|\bwhy\b.*\bnot\b|\bwhy (?:don't|can't)\b"
     r"|\b(?:able to|can we|could we|can you) not\b"
 )
+_FOR_NOW = lazy_regex(r"(?i)\bfor (?:now|the moment|the time being)\b")
 # It may be done otherwise later, or the speaker is not certain of it.
 _PROVISIONAL = lazy_regex(
     r"(?i)\bfor (?:now|the moment|the time being)\b|\b(?:temporar(?:y|ily)|probably|ideally|somehow|a bit)\b"
@@ -213,6 +226,11 @@ def is_step(text: str) -> bool:
     return _STEP.search(_QUOTED.sub("", text)) is not None
 
 
+def is_of_moment(sentence: str) -> bool:
+    """Return whether a sentence says that it holds only for now ("don't delete the branch yet")."""
+    return _OF_MOMENT.search(_QUOTED.sub("", sentence)) is not None
+
+
 def begins_with_step(text: str) -> bool:
     """Return whether a text begins with a demand for the next action in the work, such as a commit.
 
@@ -324,8 +342,10 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
         return False
     if sentence.endswith("?") and not _ASKED_FOR.search(sentence):
         return False
+    if is_of_moment(sentence) or (kind == CONSTRAINT and _FOR_NOW.search(sentence)):
+        return False
     match = pattern.search(sentence[:_LONGEST])
-    is_step = _STEP if kind == DECISION else _FORBIDDEN_STEP
+    is_step = _STEP if kind == DECISION else _DEMANDS_STEP
     return (
         match is not None
         and is_step.search(_QUOTED.sub("", sentence[match.start() : match.end() + _BEGINNING])) is None

@@ -73,6 +73,8 @@ _OF_HOST = lazy_regex(
     r"|<(?:agent|bash|command|local-command|system|task)-[a-z-]+>|\[Request interrupted)"
 )
 
+_COMMAND = lazy_regex(r"/[\w:.-]+")
+
 
 class Extract(msgspec.Struct, frozen=True):
     """A statement extracted from a session: its text, its reason, and the alternatives that it rejects.
@@ -163,7 +165,7 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
         if event.agent:
             if event.kind == CALL and tool_calls.is_edit(event):
                 yield Turn(dialogue.EDIT, "", place)
-        elif event.kind == PROMPT and not is_of_host(event.text):
+        elif event.kind == PROMPT and not (is_of_host(event.text) or is_command(event.text)):
             yield Turn(USER, event.text, place)
         elif event.kind == ANSWER:
             yield Turn(dialogue.AGENT, event.text, place)
@@ -189,6 +191,11 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
 def is_of_host(prompt: str) -> bool:
     """Return whether a prompt was written by the agent's program, such as `<task-notification>…`."""
     return _OF_HOST.match(prompt) is not None
+
+
+def is_command(prompt: str) -> bool:
+    """Return whether a prompt is only a command for the agent's program, such as `/review`."""
+    return _COMMAND.fullmatch(prompt) is not None
 
 
 def _without_placeholders(event: Event) -> Event:

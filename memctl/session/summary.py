@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -11,14 +11,15 @@ from memctl.session import extraction, failures, progress
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.trail import Trail
-from memctl.statements import completion, labels, plans
+from memctl.statements import completion, labels, plans, titles
 from memctl.text import timestamps
 from memctl.text.actions import CREATED, DELETED, MODIFIED
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
 
-_INTENT = 800  # characters of the prompt that a session began with
+_INTENT = 800  # characters of the prompt that says what a session is for
+_FIRST = 4  # prompts, of which one may say it
 SHORT_PROMPT = 300  # characters below which a prompt is quoted on the page
 _LAST_WORD = 600  # characters of the agent's last message
 
@@ -67,7 +68,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
     - `failures` are the commands and other tool calls that failed, and `succeeded` those whose last run succeeded.
     - `tasks` is the agent's task list, and `ahead` are the next actions that a message states and no later turn did.
     - `records` are the ids of the records that the session created or changed.
-    - `last_word` is the agent's last message, and `said` are the short prompts after the first.
+    - `last_word` is the agent's last message, and `said` are the other short prompts.
     """
 
     id: str
@@ -88,7 +89,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
     ahead: tuple[str, ...] = ()
     records: tuple[str, ...] = ()  # ids of records that the session created or changed
     last_word: str = ""  # the agent's last message
-    said: tuple[str, ...] = ()  # the short prompts after the first
+    said: tuple[str, ...] = ()  # the short prompts, without the one that is the intent
     metrics: SessionMetrics = SessionMetrics()
     prose: Prose = Prose()
 
@@ -139,11 +140,12 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
     extracts = extraction.of_events(session.events, is_later_part=session.is_later_part)
     prompts = [event for event in session.events if event.kind == PROMPT and not event.agent]
     answers = [event for event in session.events if event.kind == ANSWER and not event.agent]
+    aims = _aims(prompts)
     return SessionSummary(
         id=identifier,
         agent=agent,
         form=session.form,
-        intent=_intent(prompts),
+        intent=cut_at_word("; ".join(_intent(event.text) for event in aims), _INTENT),
         trail=trail,
         started=session.started,
         ended=session.ended,
@@ -157,16 +159,27 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         tasks=tuple(progress.tasks_of(session.events)),
         ahead=progress.next_actions(session.events, extracts),
         last_word=cut_at_word(one_line(answers[-1].text), _LAST_WORD) if answers else "",
-        said=tuple(event.text for event in prompts[1:] if len(event.text) < SHORT_PROMPT),
+        said=tuple(event.text for event in prompts if event not in aims and len(event.text) < SHORT_PROMPT),
         metrics=_metrics(session, prompts, trail),
     )
 
 
-def _intent(prompts: Iterable[Event]) -> str:
-    """Return the first prompt of a user on one line; of one that gives a plan, the plan's title and reason."""
-    first = next((event.text for event in prompts if not extraction.is_of_host(event.text)), "")
-    plan = plans.read(first)
-    return cut_at_word(one_line(". ".join(filter(None, (plan.title, plan.reason))) if plan else first), _INTENT)
+def _aims(prompts: Sequence[Event]) -> list[Event]:
+    """Return the prompts that say what a session is for: the first that names a task, or else the first of all.
+
+    It is one of the user's first prompts. If these begin with a bare command, such as `/review`, the command is
+    returned as well, because it stands for a task.
+    """
+    own = [event for event in prompts if not extraction.is_of_host(event.text)][:_FIRST]
+    commands = [event for event in own[:1] if extraction.is_command(event.text)]
+    named = [event for event in own if not titles.is_chat(event.text)] or own[len(commands) :]
+    return [*(event for event in commands if not named or not named[0].text.startswith(event.text)), *named[:1]]
+
+
+def _intent(prompt: str) -> str:
+    """Return a prompt on one line; of one that gives a plan, the plan's title and reason."""
+    plan = plans.read(prompt)
+    return one_line(". ".join(filter(None, (plan.title, plan.reason))) if plan else prompt)
 
 
 def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> SessionMetrics:

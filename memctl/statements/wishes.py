@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from memctl.statements import units
-from memctl.statements.sentences import DECISION, Choice, reason_of
+from memctl.statements.sentences import DECISION, Choice, choice_in, reason_of
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.text.words import STOP_WORDS, words_of
@@ -128,6 +128,11 @@ _IS_OF_SPEAKER = lazy_regex(r"(?i)i\b.* to\b")  # "I want to", as the part of a 
 # Verbs of a change. Requests and an agent's announcements share these and have more of their own: with the verbs of
 # both, requests were wrong more often.
 CHANGES = "add|allow|change|drop|extract|keep|make|move|refactor|remove|rename|replace|use"
+# A request that names what is rejected, which is a choice.
+_CHOOSES = lazy_regex(
+    rf"(?i)^\W*(?:(?:please|also|then|now|and)\b[, ]*)*(?:{CHANGES}|build|create|implement|set up|store|switch|write)\b"
+    r".+ (?:instead of|rather than)\b"
+)
 _REQUEST = lazy_regex(
     r"(?i)\W*(?:(?:please|also|then|now|and|but|ok(?:ay)?|yes|yep|yeah|so)\b[, ]*)*"
     r"(?:(?:can|could|should) (?:you|we|it) (?:(?:also|just|please|maybe|now|not) )*)?"
@@ -259,8 +264,11 @@ def says_how(request: Choice) -> bool:
 
 
 def is_own_aim(wish: Choice) -> bool:
-    """Return whether a wish says what the speaker wants to do ("I'd like to add an export"), and not what to choose."""
-    match = _WISH.search(wish.text)
+    """Return whether a wish says what the speaker wants to do ("I'd like to add an export"), and not what to choose.
+
+    With what is rejected ("I want to use Redis instead of Kafka") it is a choice.
+    """
+    match = _WISH.search(wish.text) if not choice_in(wish.text).alternatives else None
     return wish.kind == DECISION and match is not None and _IS_OF_SPEAKER.match(match[0]) is not None
 
 
@@ -274,7 +282,7 @@ def wish_in(prompt: str) -> Choice | None:
         return None
     own = "\n\n".join(part for part in _PARAGRAPH.split(prompt) if not _PASTED.search(part))
     sentences = [unit.text for unit in units.sentences(own)]
-    for pattern, kind in ((_DEMAND, CONSTRAINT), (_WISH, DECISION)):
+    for pattern, kind in ((_DEMAND, CONSTRAINT), (_WISH, DECISION), (_CHOOSES, DECISION)):
         for number, sentence in enumerate(sentences):
             if _is_stated(sentence, pattern, kind) and has_object(sentence):
                 for following in sentences[number + 1 : number + 3]:
@@ -346,10 +354,8 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
         return False
     match = pattern.search(sentence[:_LONGEST])
     is_step = _STEP if kind == DECISION else _DEMANDS_STEP
-    return (
-        match is not None
-        and is_step.search(_QUOTED.sub("", sentence[match.start() : match.end() + _BEGINNING])) is None
-    )
+    beyond = 0 if pattern is _CHOOSES else _BEGINNING
+    return match is not None and is_step.search(_QUOTED.sub("", sentence[match.start() : match.end() + beyond])) is None
 
 
 def is_assent(prompt: str) -> bool:

@@ -535,3 +535,17 @@ def test_commit_answers_a_review_only_if_its_subject_begins_so(message: str, tit
 def test_demand_that_holds_for_the_moment_is_no_decision(prompt: str, is_decision: bool) -> None:
     turns = [Turn(USER, "Import the price list.", 1), Turn(EDIT, "", 2), Turn(USER, prompt, 3), Turn(EDIT, "", 4)]
     assert [found.turn for found in dialogue.read(turns)] == ([3] if is_decision else [])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_decision"),
+    [
+        ("I want to use Redis instead of Kafka for the queue. Can you set it up?", True),
+        ("Build the queue. I'd like to use Redis rather than Kafka.", True),
+        ("Set up the queue with Redis instead of Kafka, and write the schema.", True),
+        ("I want to use Redis for the queue. Can you set it up?", False),
+        ("Why does the importer print a trace instead of a message?", False),
+    ],
+)
+def test_first_prompt_that_names_a_choice_and_what_it_rejects_is_a_decision(prompt: str, is_decision: bool) -> None:
+    assert bool(said((USER, prompt), (AGENT, "I will look at the queue."))) == is_decision

@@ -90,6 +90,7 @@ def _row(entry: TrailEntry) -> TrailRow:
     by = ", ".join(redact(name) for name in entry.by)
     what = text(f"{words} ({by})" if words and by else words or (f"by {by}" if by else ""), 200)
     what = what.replace("\\|", "|")  # rendering a table's cell escapes the bar again
+    what = what[1:] if what.startswith(("\\+", "\\-")) else what  # no list begins within a line
     return TrailRow(_path(entry.path), entry.action, what)
 
 

@@ -91,7 +91,7 @@ _LOOKS = lazy_regex(
 )
 _LOOKED_AT = 400  # first characters of a result, which may have an error's tag
 SAID = "word alone"  # `TrailEntry.by` of a file that only a text names
-_MOST_WORDS = 4  # descriptions of one file
+_MOST_REASONS = 2  # for reading one file
 
 
 class TrailEntry(msgspec.Struct, frozen=True):
@@ -144,7 +144,19 @@ def of_session(session: Session, places: Places, base: Collection[str], changes:
         if event.kind in (ANSWER, PROMPT) and not event.agent:
             for made in reader.read(event.text):
                 fold.take_said(made, is_only_said=not has_calls)
-    return Trail(tuple(fold.entries.values()), unknown)
+    return Trail(tuple(map(_with_one_description, fold.entries.values())), unknown)
+
+
+def _with_one_description(entry: TrailEntry) -> TrailEntry:
+    """Return an entry whose edits are described at once; a file that is gone has no description of its edits."""
+    if entry.action == READ:
+        what = entry.what[:_MOST_REASONS]
+    else:
+        gone = entry.action == DELETED
+        what = tuple(
+            filter(None, [edits.join([text for text in entry.what if not gone or text.startswith("moved to")])])
+        )
+    return msgspec.structs.replace(entry, what=what)
 
 
 def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
@@ -252,16 +264,17 @@ class _Fold:
         if action == WRITTEN:
             is_there = (old.action != DELETED) if old else path in self._base
             action = MODIFIED if is_there else CREATED
-        self._put(path, is_inside, action, touch.what, f"agent {agent}" if agent else "")
+        is_reason = action == READ and old is not None and old.action != READ  # for reading a file that was changed
+        self._put(path, is_inside, action, "" if is_reason else touch.what, f"agent {agent}" if agent else "")
 
     def _put(self, path: str, is_inside: bool, action: str, what: str, by: str) -> None:
         old = self.entries.get(path, TrailEntry(path, READ, is_inside=is_inside))
-        known = () if old.action == READ != action and what else old.what  # an edit replaces the reason for reading
+        known = () if old.action == READ != action else old.what  # reasons for reading
         words = (*known, what) if what and what not in known else known
         makers = (*old.by, by) if by and by not in old.by else old.by
         if action != READ:
             self.entries.pop(path, None)  # entries are in the order of the last change
-        self.entries[path] = TrailEntry(path, after(old.action, action), words[-_MOST_WORDS:], is_inside, makers)
+        self.entries[path] = TrailEntry(path, after(old.action, action), words, is_inside, makers)
 
     def take_git(self, changes: Iterable[FileChange]) -> None:
         """Add the changes that Git saw, which override what the calls say."""

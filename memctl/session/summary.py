@@ -15,6 +15,7 @@ from memctl.statements import completion, labels, plans, titles
 from memctl.text import timestamps
 from memctl.text.actions import CREATED, DELETED, MODIFIED
 from memctl.text.fit import cut_at_word
+from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
 
@@ -22,6 +23,7 @@ _INTENT = 800  # characters of the prompt that says what a session is for
 _FIRST = 4  # prompts, of which one may say it
 SHORT_PROMPT = 300  # characters below which a prompt is quoted on the page
 _LAST_WORD = 600  # characters of the agent's last message
+_MARKS = lazy_regex(r"(?m)\*\*|^ *(?:#+|>|[-*_]{3,}$)")  # of Markdown, which mean nothing on one line
 
 
 class SessionMetrics(msgspec.Struct, frozen=True):
@@ -158,7 +160,7 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         succeeded=failures.succeeded(session.events),
         tasks=tuple(progress.tasks_of(session.events)),
         ahead=progress.next_actions(session.events, extracts),
-        last_word=cut_at_word(one_line(answers[-1].text), _LAST_WORD) if answers else "",
+        last_word=cut_at_word(one_line(_MARKS.sub("", answers[-1].text)), _LAST_WORD) if answers else "",
         said=tuple(event.text for event in prompts if event not in aims and len(event.text) < SHORT_PROMPT),
         metrics=_metrics(session, prompts, trail),
     )

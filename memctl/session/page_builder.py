@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from memctl.record import session_page
 from memctl.record.session_page import SessionPage, TrailRow
 from memctl.record.task_state import DONE
-from memctl.session.extraction import Extract
+from memctl.session.extraction import CHOSEN, Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.trail import TrailEntry
@@ -111,7 +111,7 @@ def _intent(summary: SessionSummary) -> Iterable[str]:
 
 def _decision(extract: Extract, summary: SessionSummary) -> str:
     parts = [text(extract.text)]
-    if extract.reason:
+    if extract.reason and extract.reason != CHOSEN:  # a mark says who chose
         parts.append(f"Because: {text(extract.reason)}")
     elif reason := summary.prose.reasons.get(extract.text):
         parts.append(f"{READ_INTO}{text(reason)}")

@@ -67,13 +67,11 @@ _LONGEST_NOTHING = 60  # characters of a text that says "none"
 _PLACEHOLDER = "[Evicted: "  # the beginning of the placeholder for an evicted message (rules.md#window-eviction)
 _MOST = 200_000  # characters of a message; a longer one was pasted
 _PLAN = "ExitPlanMode"
-# The beginnings of prompts that the agent's program wrote, not the user.
+# The beginnings of prompts that the agent's program wrote, not the user; and a command for it, without arguments.
 _OF_HOST = lazy_regex(
     r"\s*(?:Operation stopped by hook|Read the output file to retrieve|Full transcript available at"
-    r"|<(?:agent|bash|command|local-command|system|task)-[a-z-]+>|\[Request interrupted)"
+    r"|<(?:agent|bash|command|local-command|system|task)-[a-z-]+>|\[Request interrupted|/[\w:.-]+\s*$)"
 )
-
-_COMMAND = lazy_regex(r"/[\w:.-]+")
 
 
 class Extract(msgspec.Struct, frozen=True):
@@ -165,7 +163,7 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
         if event.agent:
             if event.kind == CALL and tool_calls.is_edit(event):
                 yield Turn(dialogue.EDIT, "", place)
-        elif event.kind == PROMPT and not (is_of_host(event.text) or is_command(event.text)):
+        elif event.kind == PROMPT and not is_of_host(event.text):
             yield Turn(USER, event.text, place)
         elif event.kind == ANSWER:
             yield Turn(dialogue.AGENT, event.text, place)
@@ -189,13 +187,11 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
 
 
 def is_of_host(prompt: str) -> bool:
-    """Return whether a prompt was written by the agent's program, such as `<task-notification>…`."""
+    """Return whether a prompt was written by the agent's program, such as `<task-notification>…`, or is for it alone.
+
+    It is for the program if it is only a command, such as `/review`.
+    """
     return _OF_HOST.match(prompt) is not None
-
-
-def is_command(prompt: str) -> bool:
-    """Return whether a prompt is only a command for the agent's program, such as `/review`."""
-    return _COMMAND.fullmatch(prompt) is not None
 
 
 def _without_placeholders(event: Event) -> Event:

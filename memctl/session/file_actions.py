@@ -88,7 +88,6 @@ _SAME = {  # programs that do one thing to each of their arguments
     WRITTEN: "tee touch",
 }
 _SIMPLE = {name: action for action, names in _SAME.items() for name in names.split()}
-_SCRIPTS = ("source", ".")  # what follows the script's file are its arguments
 _WITH_PATTERN = ("grep", "egrep", "fgrep", "rg", "awk", "jq")  # their first argument is a pattern, not a file
 _NEVER = lazy_regex(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-|\d+|&\d+|\+\w+")
 
@@ -161,8 +160,7 @@ def _of_command(name: str, args: list[str], document: str, cwd: str) -> Iterator
     elif name in ("apply_patch", "applypatch", "patch"):
         yield from patched(document or "\n".join(args), cwd)
     elif name in _SIMPLE:
-        files = _files(name, args)
-        yield from _each(files[:1] if name in _SCRIPTS else files, _SIMPLE[name], cwd)
+        yield from _each(_files(name, args), _SIMPLE[name], cwd)
     elif name in _WITH_PATTERN:
         has_pattern = any(arg in ("-e", "-f", "--from-file") for arg in args)
         yield from _each([f for f in _files(name, args)[0 if has_pattern else 1 :] if _names_a_file(f)], READ, cwd)

@@ -154,7 +154,8 @@ class _Turns:
                 self._has_acted = False
             self._said.append(event.text)
         elif event.kind == CALL and (tool_calls.is_edit(event) or steps.is_doing(event)):
-            ahead = () if self._reply in self._said and _is_agreement(self._reply) else ahead
+            is_agreed = wishes.is_assent(self._reply) or (titles.is_chat(self._reply) and _WHOLE.search(self._reply))
+            ahead = () if is_agreed and self._reply in self._said else ahead
             self._has_acted = True
         if self._has_acted:
             ahead = _not_named(ahead, "\n\n".join(self._said))
@@ -164,19 +165,12 @@ class _Turns:
         return msgspec.structs.replace(before, state=msgspec.structs.replace(before.state, next_actions=ahead))
 
 
-def _is_agreement(reply: str) -> bool:
-    """Return whether a reply to next actions wants them done, without naming them: "yes", "do both please", "2"."""
-    return wishes.is_assent(reply) or (titles.is_chat(reply) and _WHOLE.search(reply) is not None)
-
-
 def _not_named(actions: Sequence[str], text: str) -> tuple[str, ...]:
     """Return the actions that no sentence of a text is about; sentences that deny or hedge are ignored."""
-    sentences = [sentence for sentence in _sentences(text) if not _HEDGED.search(sentence)] if actions else []
-    return tuple(
-        action
-        for action in actions
-        if not any(names(sentence, action) or Topic.of(sentence).is_same(Topic.of(action)) for sentence in sentences)
-    )
+    said = [sentence for sentence in _sentences(text) if not _HEDGED.search(sentence)] if actions else []
+    topics = [Topic.of(sentence) for sentence in said]
+    left = (action for action in actions if not any(names(sentence, action) for sentence in said))
+    return tuple(action for action in left if not any(map(Topic.of(action).is_same, topics)))
 
 
 def _next_by_place(extracts: Sequence[Extract]) -> Mapping[int, list[str]]:

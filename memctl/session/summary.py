@@ -173,9 +173,8 @@ def _aims(prompts: Sequence[Event]) -> list[Event]:
     returned as well, because it stands for a task.
     """
     own = [event for event in prompts if not extraction.is_of_host(event.text)][:_FIRST]
-    commands = [event for event in own[:1] if extraction.is_command(event.text)]
-    named = [event for event in own if not titles.is_chat(event.text)] or own[len(commands) :]
-    return [*(event for event in commands if not named or not named[0].text.startswith(event.text)), *named[:1]]
+    commands = [event for event in prompts[:1] if event.text.startswith("/") and event not in own]
+    return [*commands, *([event for event in own if not titles.is_chat(event.text)] or own)[:1]]
 
 
 def _intent(prompt: str) -> str:

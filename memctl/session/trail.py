@@ -150,13 +150,9 @@ def of_session(session: Session, places: Places, base: Collection[str], changes:
 def _with_one_description(entry: TrailEntry) -> TrailEntry:
     """Return an entry whose edits are described at once; a file that is gone has no description of its edits."""
     if entry.action == READ:
-        what = entry.what[:_MOST_REASONS]
-    else:
-        gone = entry.action == DELETED
-        what = tuple(
-            filter(None, [edits.join([text for text in entry.what if not gone or text.startswith("moved to")])])
-        )
-    return msgspec.structs.replace(entry, what=what)
+        return msgspec.structs.replace(entry, what=entry.what[:_MOST_REASONS])
+    words = [text for text in entry.what if entry.action != DELETED or text.startswith("moved to")]
+    return msgspec.structs.replace(entry, what=tuple(filter(None, [edits.join(words)])))
 
 
 def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:

@@ -104,7 +104,6 @@ _INSISTS_ON = lazy_regex(
     r"(?i)\b(?:can't|couldn't|shouldn't|don't) (?:we|you)\b|\bwhy\b.*\bnot\b|\bwhy (?:don't|can't)\b"
     r"|\b(?:able to|can we|could we|can you) not\b"
 )
-_FOR_NOW = lazy_regex(r"(?i)\bfor (?:now|the moment|the time being)\b")
 # It may be done otherwise later, or the speaker is not certain of it.
 _PROVISIONAL = lazy_regex(
     r"(?i)\bfor (?:now|the moment|the time being)\b|\b(?:temporar(?:y|ily)|probably|ideally|somehow|a bit)\b"
@@ -350,7 +349,7 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
         return False
     if sentence.endswith("?") and not _ASKED_FOR.search(sentence):
         return False
-    if is_of_moment(sentence) or (kind == CONSTRAINT and _FOR_NOW.search(sentence)):
+    if is_of_moment(sentence) or (kind == CONSTRAINT and _PROVISIONAL.search(sentence)):
         return False
     match = pattern.search(sentence[:_LONGEST])
     is_step = _STEP if kind == DECISION else _DEMANDS_STEP

@@ -70,7 +70,6 @@ CASES = {
         ("read", "/r/d.txt"),
         ("modified", "/r/e.txt"),
     },
-    ". ./env.sh prod.eu": {("read", "/r/./env.sh")},
 }
 
 

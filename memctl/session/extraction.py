@@ -251,9 +251,7 @@ def _of_event(event: Event, *, has_edits: bool) -> Iterator[Extract]:
             made = [extract for extract in made if extract not in own]
             made = [*own, *_join_reported(made, event.text, has_edits=has_edits and event.kind == ANSWER)]
         loose = _unlabelled(event.text) if event.kind != DIGEST and len(event.text) <= _MOST else ()
-        if event.kind == PROMPT:
-            loose = tuple(extract for extract in loose if not wishes.is_of_moment(extract.text))
-        elif event.kind == ANSWER:  # the main agent's learnings come from the dialogue
+        if event.kind == ANSWER:  # the main agent's learnings come from the dialogue
             loose = tuple(
                 extract
                 for extract in loose

@@ -122,12 +122,8 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
 
 def next_actions(events: Sequence[Event], found: Sequence[Extract]) -> tuple[str, ...]:
     """Return the next actions that the last message with any states, without those that a later turn took up."""
-    made, turns, ahead = Progress(), _Turns(), _next_by_place(found)
-    for place, event in enumerate(events):
-        made = turns.take(made, event)
-        if texts := ahead.get(place):
-            made = turns.state_next(made, texts)
-    return made.state.next_actions
+    is_stated = any(extract.label == labels.NEXT for extract in found)
+    return advance(Progress(), Part(events, found)).state.next_actions if is_stated else ()
 
 
 class _Turns:

@@ -230,11 +230,6 @@ def is_step(text: str) -> bool:
     return _STEP.search(_QUOTED.sub("", text)) is not None
 
 
-def is_of_moment(sentence: str) -> bool:
-    """Return whether a sentence says that it holds only for now ("don't delete the branch yet")."""
-    return _OF_MOMENT.search(_QUOTED.sub("", sentence)) is not None
-
-
 def begins_with_step(text: str) -> bool:
     """Return whether a text begins with a demand for the next action in the work, such as a commit.
 
@@ -349,7 +344,7 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
         return False
     if sentence.endswith("?") and not _ASKED_FOR.search(sentence):
         return False
-    if is_of_moment(sentence) or (kind == CONSTRAINT and _PROVISIONAL.search(sentence)):
+    if _OF_MOMENT.search(_QUOTED.sub("", sentence)) or (kind == CONSTRAINT and _PROVISIONAL.search(sentence)):
         return False
     match = pattern.search(sentence[:_LONGEST])
     is_step = _STEP if kind == DECISION else _DEMANDS_STEP

@@ -286,8 +286,8 @@ class Memory:
     def resolve(self, *record_ids: str, resolution: str = "", reason: str = "", dry_run: bool = False) -> Written:
         """Resolve issues, or finish states, by their ids; at least one id is needed.
 
-        `resolution` says how an issue was resolved; it goes into the record and the commit message. `reason` goes into
-        the commit message, too. With `dry_run` nothing is written.
+        `resolution` says how an issue was resolved. `reason` goes into the commit message. With `dry_run` nothing is
+        written.
         """
         from memctl.write import edit
 

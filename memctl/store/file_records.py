@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from memctl.git.repository import Repository
@@ -63,10 +63,8 @@ def records_of_files(
     record refers to is missing.
     """
     try:
-        database = _sqlite3.connect(
-            f"{(private / 'cache.db').as_uri()}?mode=rw", uri=True, timeout=0.2, isolation_level=None
-        )
-        try:
+        file = f"{(private / 'cache.db').as_uri()}?mode=rw"
+        with closing(_sqlite3.connect(file, uri=True, timeout=0.2, isolation_level=None)) as database:
             old_paths = _old_paths(database, repository, find_renamed)
             asked = {
                 name: {path: place for place in _places(name) for path in (old_paths.get(place, place), place)}
@@ -74,16 +72,12 @@ def records_of_files(
             }
             paths = {path for known in asked.values() for path in known}
             rows = database.execute(_FIND.format(", ".join("?" * len(paths))), (*paths, now, now)).fetchall()
-        finally:
-            database.close()
     except _sqlite3.Error:
         return {}
     found = (
-        {name: [FileRecord(known[row[0]], *row) for row in rows if row[0] in known] for name, known in asked.items()}
-        if rows
-        else {}
+        (name, [FileRecord(known[row[0]], *row) for row in rows if row[0] in known]) for name, known in asked.items()
     )
-    return {name: records for name, records in found.items() if records}
+    return {name: records for name, records in found if records}
 
 
 def _old_paths(database: _sqlite3.Connection, repository: Repository, find_renamed: FindRenamed) -> Mapping[str, str]:

@@ -495,7 +495,7 @@ def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
 def _summary_data(summary: SessionSummary) -> dict[str, Any]:
     """Return a summary for JSON, without what looks like a credential."""
     data = msgspec.to_builtins(summary)
-    data.pop("succeeded")
+    del data["succeeded"], data["ahead"]
     data["next_steps"], data["completion"] = summary.next_steps, summary.completion
     return _redacted(data)  # type: ignore[no-any-return]
 

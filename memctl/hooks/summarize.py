@@ -13,7 +13,7 @@ import msgspec
 from memctl.hooks import draft_page, log, session_state
 from memctl.hooks.hosts import Host
 from memctl.hooks.session_state import SessionState
-from memctl.record.session_page import NEXT, STATE, SessionPage
+from memctl.record.session_page import STATE, SessionPage
 from memctl.record.task_state import TouchedFile
 from memctl.session import collect, extraction, merge, page_builder, progress, trail
 from memctl.session.progress import Part
@@ -44,7 +44,7 @@ def update_draft(
         if part.session.events:
             summary = collect.gather(memory, part.session, folder.key)
             state = _advance(memory, state, part.session, summary)
-            summary = msgspec.structs.replace(summary, tasks=state.task.steps)
+            summary = msgspec.structs.replace(summary, tasks=state.task.steps, ahead=state.task.next_actions)
             new = page_builder.compose(summary, memory.config.project, memory.now)
             page = merge_pages(page, new, summary.succeeded) if page else new
         state = msgspec.structs.replace(state, offsets=part.offsets, compacted=part.waiting)
@@ -58,12 +58,12 @@ def update_draft(
 def merge_pages(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> SessionPage:
     """Return the page of a session with the page of a later part of it merged in.
 
-    `old` is the page so far, `new` the page of the later part. If `new` does not say how far the work is, or has no
-    next steps, what `old` says of it is kept. `succeeded` are the commands and other actions that succeeded in the
-    later part; earlier errors of these count as resolved.
+    `old` is the page so far, `new` the page of the later part. If `new` does not say how far the work is, what `old`
+    says of it is kept. `succeeded` are the commands and other actions that succeeded in the later part; earlier errors
+    of these count as resolved.
     """
     made = merge.merge(old, new, succeeded)
-    lines = {heading: old.lines.get(heading, ()) for heading in (STATE, NEXT) if not new.lines.get(heading)}
+    lines = {} if new.lines.get(STATE) else {STATE: old.lines.get(STATE, ())}
     return msgspec.structs.replace(made, lines={**made.lines, **lines})
 
 

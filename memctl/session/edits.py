@@ -1,6 +1,7 @@
-"""Describe an edit of a file by the names that it adds, changes and removes, and by its number of lines.
+"""Describe the edits of a file by the names that they add, change and remove, and by their number of lines.
 
-Names are definitions in code or headings in text. An edit without names is described by the first line that it adds.
+Names are definitions in code or headings in text. In a file that has no such names, an edit is described by the first
+line that it adds.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _LOOKED_AT = 200_000  # characters of a text that are compared
 _LONGEST_WORD = 120  # characters of a call's own description
 _HEAD = re.compile(r"(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ )([^\t\n]+)")
 _TITLE = re.compile(r"#{1,6} +\S")
+_SIZE = re.compile(r"(?:(?P<whole>\d[\d,]*)|(?:\+(?P<added>\d+))? ?(?:-(?P<removed>\d+))?) lines?")
+_NAMED = re.compile(r"(?:^|, )(defines|adds|changes|removes) (.+?)(?: and \d+ more)?(?=$|, (?:adds|changes|removes) )")
+_OPEN_QUOTE = "\N{LEFT DOUBLE QUOTATION MARK}"
 _WHOLE = ("content", "file_text")  # names of arguments
 _TEXTS = ("md", "mdx", "rst", "txt")
 
@@ -90,7 +94,7 @@ def of_edit(path: str, old: str, new: str) -> str:
     ]
     words = ", ".join(f"{verb} {_join_names(names)}" for verb, names in changes if names)
     added, removed = _difference(old, new)
-    if not words and added:
+    if not words and added and path.rpartition(".")[2].lower() not in (*code_lines.OUTLINED, *_TEXTS):
         words = _quoted(cut(added[0].strip(), _LONGEST))
     sizes = [f"{sign}{len(lines)}" for sign, lines in (("+", added), ("-", removed)) if lines]
     size = f"{' '.join(sizes)} line{'s' if len(added) + len(removed) != 1 else ''}" if sizes else ""
@@ -113,6 +117,38 @@ def of_patch(path: str, lines: Sequence[str]) -> str:
     old = "\n".join(line[1:] for line in lines if line[:1] in ("-", " ") and not line.startswith("---"))
     new = "\n".join(line[1:] for line in lines if line[:1] in ("+", " ") and not line.startswith("+++"))
     return of_edit(path, old, new)
+
+
+def join(descriptions: Sequence[str]) -> str:
+    """Describe several edits of one file at once, from the descriptions of each.
+
+    "adds retry; +5 lines" and "changes retry, changes send; -2 lines" give "adds retry, changes send; +5 -2 lines".
+    """
+    if len(descriptions) < 2:
+        return "".join(descriptions)
+    verbs: dict[str, str] = {}  # by names
+    words: dict[str, None] = {}
+    size = Counter[str]()
+    for part in "; ".join(descriptions).split("; "):
+        if match := _SIZE.fullmatch(part):
+            size = size if match["whole"] is None else Counter()
+            size.update({key: int(number.replace(",", "")) for key, number in match.groupdict().items() if number})
+        elif _NAMED.match(part):
+            for verb, names in _NAMED.findall(part):
+                for name in names.split(", "):
+                    known = verbs.get(name, verb)
+                    verbs[name] = verb if "removes" in (verb, known) else known
+        elif not part.startswith(_OPEN_QUOTE):
+            words[part] = None
+    if "defines" in verbs.values():  # the whole file was written: it is described as it is now
+        verbs = {name: "defines" for name, verb in verbs.items() if verb in ("defines", "adds")}
+    named = {verb: [name for name, own in verbs.items() if own == verb] for verb in dict.fromkeys(verbs.values())}
+    what = ", ".join(f"{verb} {_join_names(names)}" for verb, names in sorted(named.items()))
+    if size["whole"]:
+        size = Counter(whole=max(size["whole"] + size["added"] - size["removed"], 0))
+    sizes = [f"{sign}{size[key]}" for key, sign in (("whole", ""), ("added", "+"), ("removed", "-")) if size[key]]
+    lines = f"{' '.join(sizes)} line{'s' if size.total() != 1 else ''}" if sizes else ""
+    return "; ".join(filter(None, (what, *words, lines))) or descriptions[0]
 
 
 def _join_names(names: Sequence[str]) -> str:

@@ -67,10 +67,10 @@ _LONGEST_NOTHING = 60  # characters of a text that says "none"
 _PLACEHOLDER = "[Evicted: "  # the beginning of the placeholder for an evicted message (rules.md#window-eviction)
 _MOST = 200_000  # characters of a message; a longer one was pasted
 _PLAN = "ExitPlanMode"
-# The beginnings of prompts that the agent's program wrote, not the user.
+# The beginnings of prompts that the agent's program wrote, not the user; and a command for it, without arguments.
 _OF_HOST = lazy_regex(
     r"\s*(?:Operation stopped by hook|Read the output file to retrieve|Full transcript available at"
-    r"|<(?:agent|bash|command|local-command|system|task)-[a-z-]+>|\[Request interrupted)"
+    r"|<(?:agent|bash|command|local-command|system|task)-[a-z-]+>|\[Request interrupted|/[\w:.-]+\s*$)"
 )
 
 
@@ -187,7 +187,10 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
 
 
 def is_of_host(prompt: str) -> bool:
-    """Return whether a prompt was written by the agent's program, such as `<task-notification>…`."""
+    """Return whether a prompt was written by the agent's program, such as `<task-notification>…`, or is for it alone.
+
+    It is for the program if it is only a command, such as `/review`.
+    """
     return _OF_HOST.match(prompt) is not None
 
 

@@ -180,9 +180,11 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
             )
             continue
         good = steps.of_success(call) if failures else frozenset()
+        is_command = bool(tool_calls.command_of(call.arguments))
         programs = steps.programs(call) if any(failure.is_open for failure in failures.values()) else frozenset()
         for key, failure in failures.items():
-            if not failure.resolved and steps.is_covered(failure.step, good):
+            # An agent's own tools fail on the way, such as an edit whose text is not found: nothing to be resolved.
+            if not failure.resolved and (is_command or failure.is_open) and steps.is_covered(failure.step, good):
                 failures[key] = msgspec.structs.replace(
                     failure, resolved="the same step succeeded later", is_open=False
                 )

@@ -64,20 +64,23 @@ def _rename(before: str, after: str, cwd: str) -> Iterator[FileAction]:
 _PREFIXES = ("sudo", "env", "command", "nohup", "exec", "builtin", "nice", "stdbuf", "xargs", "time")
 _ASSIGNED = lazy_regex(r"[A-Za-z_]\w*=")
 _SHELLS = ("bash", "sh", "zsh", "dash")
-# Options whose value is the next word, which is not a file.
+# Options whose value is the next word, which is not a file; one that takes two words is listed twice.
 _VALUED = {
     "head": "-n -c",
     "tail": "-n -c",
     "sort": "-k -t -o -S",
     "cut": "-d -f -c -b",
-    "jq": "--arg --argjson --indent",
+    "uniq": "-f -s -w",
+    "jq": "--arg --arg --argjson --argjson --slurpfile --slurpfile --rawfile --rawfile --indent -f --from-file -L",
+    "stat": "-c -f -t --format --printf",
     "grep": "-A -B -C -m -e -f --include --exclude --exclude-dir",
     "rg": "-A -B -C -m -e -g -t -T --glob --type",
-    "sed": "-e -f",
+    "sed": "-e -f --expression --file",
+    "perl": "-e -E",
     "awk": "-F -v -f",
     "touch": "-d -r -t",
     "tee": "--output-error",
-    "diff": "-U",
+    "diff": "-U -I -x --label --exclude",
 }
 _SAME = {  # programs that do one thing to each of their arguments
     READ: "cat head tail less more wc sort diff cmp file stat source . cut uniq",
@@ -86,7 +89,7 @@ _SAME = {  # programs that do one thing to each of their arguments
 }
 _SIMPLE = {name: action for action, names in _SAME.items() for name in names.split()}
 _WITH_PATTERN = ("grep", "egrep", "fgrep", "rg", "awk", "jq")  # their first argument is a pattern, not a file
-_NEVER = lazy_regex(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-|\d+|&\d+")
+_NEVER = lazy_regex(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-|\d+|&\d+|\+\w+")
 
 
 def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileAction]:
@@ -159,7 +162,7 @@ def _of_command(name: str, args: list[str], document: str, cwd: str) -> Iterator
     elif name in _SIMPLE:
         yield from _each(_files(name, args), _SIMPLE[name], cwd)
     elif name in _WITH_PATTERN:
-        has_pattern = any(arg in ("-e", "-f") for arg in args)
+        has_pattern = any(arg in ("-e", "-f", "--from-file") for arg in args)
         yield from _each([f for f in _files(name, args)[0 if has_pattern else 1 :] if _names_a_file(f)], READ, cwd)
     elif (special := _COMMANDS.get(name)) is not None:
         yield from special(args, cwd)
@@ -174,14 +177,14 @@ def _files(name: str, args: Sequence[str]) -> list[str]:
     """Return the arguments of a command that are neither options nor values of options."""
     valued = _VALUED.get(name, "").split()
     files: list[str] = []
-    skip = is_rest = False
+    skip, is_rest = 0, False
     for arg in args:
         if skip:
-            skip = False
+            skip -= 1
         elif arg == "--" and not is_rest:
             is_rest = True
         elif arg.startswith("-") and arg != "-" and not is_rest:
-            skip = arg in valued
+            skip = valued.count(arg)
         elif not _NEVER.fullmatch(arg) or is_rest:
             files.append(arg)
     return files

@@ -18,7 +18,7 @@ from memctl.git.tree_merge import Preference
 from memctl.record import frontmatter, session_page
 from memctl.record.errors import InvalidRecord
 from memctl.record.session_page import SAID, SessionPage, TrailRow
-from memctl.session import page_builder, steps, trim
+from memctl.session import edits, page_builder, steps, trim
 from memctl.session.page_builder import MARKS, OPEN, RESOLVED
 from memctl.session.summary import SHORT_PROMPT
 from memctl.task.progress import after
@@ -134,7 +134,9 @@ def _per_path(old: Iterable[TrailRow], new: Iterable[TrailRow]) -> Iterable[Trai
             rows[row.path] = row
             continue
         what = (
-            before.what if not row.what or row.what in before.what else f"{before.what}; {row.what}".removeprefix("; ")
+            before.what
+            if not row.what or row.what in before.what
+            else edits.join([*filter(None, [before.what]), row.what])
         )
         rows[row.path] = TrailRow(row.path, after(before.action, row.action), what)
     return rows.values()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from memctl.record import session_page
 from memctl.record.session_page import SessionPage, TrailRow
 from memctl.record.task_state import DONE
-from memctl.session.extraction import Extract
+from memctl.session.extraction import CHOSEN, Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.trail import TrailEntry
@@ -17,7 +17,6 @@ from memctl.text.characters import redacted_line
 from memctl.text.credentials import redact
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import code, inline
-from memctl.text.phrases import quantity
 from memctl.transcript.events import DIGEST, PROMPT
 
 _LONGEST = 600  # characters of an entry
@@ -91,6 +90,7 @@ def _row(entry: TrailEntry) -> TrailRow:
     by = ", ".join(redact(name) for name in entry.by)
     what = text(f"{words} ({by})" if words and by else words or (f"by {by}" if by else ""), 200)
     what = what.replace("\\|", "|")  # rendering a table's cell escapes the bar again
+    what = what[1:] if what.startswith(("\\+", "\\-")) else what  # no list begins within a line
     return TrailRow(_path(entry.path), entry.action, what)
 
 
@@ -111,7 +111,7 @@ def _intent(summary: SessionSummary) -> Iterable[str]:
 
 def _decision(extract: Extract, summary: SessionSummary) -> str:
     parts = [text(extract.text)]
-    if extract.reason:
+    if extract.reason and extract.reason != CHOSEN:  # a mark says who chose
         parts.append(f"Because: {text(extract.reason)}")
     elif reason := summary.prose.reasons.get(extract.text):
         parts.append(f"{READ_INTO}{text(reason)}")
@@ -153,9 +153,6 @@ def _state(summary: SessionSummary) -> Iterable[str]:
     if summary.root:
         where = session_page.span(_path(summary.root))
         yield f"Worked in {where}, not in this worktree: paths are relative to that folder"
-    if summary.trail.unknown:
-        words = quantity(summary.trail.unknown, "word")
-        yield f"{words} of shell commands, such as `$X`, have unknown values; Git may know which files they changed"
 
 
 def _failure(failure: Failure) -> str:

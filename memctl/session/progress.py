@@ -2,7 +2,7 @@
 
 A session is read in parts, and each part brings the state up to date. A step is done if the agent's task list says so,
 if a commit names it, or if it names a check that passed; if only a sentence says so, it is claimed. New next actions
-replace earlier ones.
+replace earlier ones, and a later turn that takes up an action removes it.
 
 The goal is a prompt that names a task. A new goal replaces it when the task list is finished or, after a compaction of
 the context, when no step is left and a prompt asks for a change. Earlier goals are kept in a list.
@@ -17,11 +17,12 @@ import msgspec
 
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
-from memctl.session import steps, task_list
+from memctl.session import steps, task_list, tool_calls
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.tool_calls import commit_message
 from memctl.statements import completion, labels, reader, titles, units, wishes
+from memctl.statements.dialogue import Topic
 from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, put_steps, reach
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
@@ -48,6 +49,7 @@ _HAS_DONE = lazy_regex(
 )
 _PATH = lazy_regex(r"(?:[\w.@-]+/)*[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}\b|(?:[\w.@-]+/)+[\w@-]+")
 _COMMIT_MADE = lazy_regex(r"^\[[^\]\n]*?([0-9a-f]{7,40})\]", re.MULTILINE)
+_WHOLE = lazy_regex(r"(?i)\b(?:all|both|each|every(?:thing)?|it|that|them|these|this|those)\b(?!.*\?)")
 _LEADING_VERB = lazy_regex(r"^[A-Z]?[a-z]+ (?=\S)")
 
 Line = Callable[[str, int], str]
@@ -97,7 +99,9 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
     made = before
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
     ahead = _next_by_place(part.found)
+    turns = _Turns()
     for place, event in enumerate(part.events):
+        made = turns.take(made, event)
         if event.agent:
             continue
         if event.kind == PROMPT:
@@ -109,11 +113,60 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
         elif event.kind == ANSWER:
             made = _after_answer(made, event, by, line)
         if texts := ahead.get(place):
-            made = _next(made, [line(text, LONGEST_LINE) for text in texts])
+            made = turns.state_next(made, [line(text, LONGEST_LINE) for text in texts])
     if not part.events:
         return made
     state = _with_checks(made.state, part.succeeded, part.events[-1].moment, by)
     return msgspec.structs.replace(made, state=_with_findings(state, part, line))
+
+
+def next_actions(events: Sequence[Event], found: Sequence[Extract]) -> tuple[str, ...]:
+    """Return the next actions that the last message with any states, without those that a later turn took up."""
+    is_stated = any(extract.label == labels.NEXT for extract in found)
+    return advance(Progress(), Part(events, found)).state.next_actions if is_stated else ()
+
+
+class _Turns:
+    """Removes next actions that a turn takes up: messages name them, and files are changed or programs are run for it.
+
+    The first prompt after the message that states the actions may also just agree ("yes", "do both please") or choose:
+    then all of them are settled.
+    """
+
+    def __init__(self) -> None:
+        self._reply = ""  # the first prompt since the next actions were stated
+        self._has_acted = False  # in this turn
+        self._said: list[str] = []  # messages on which nothing was done so far
+
+    def state_next(self, before: Progress, texts: Sequence[str]) -> Progress:
+        self._reply, self._has_acted, self._said = "", False, []
+        return _next(before, texts)
+
+    def take(self, before: Progress, event: Event) -> Progress:
+        ahead = before.state.next_actions
+        if event.kind in (PROMPT, ANSWER) and not event.agent and ahead:
+            if event.kind == PROMPT:
+                self._reply = self._reply or event.text
+                self._has_acted = False
+            self._said.append(event.text)
+        elif event.kind == CALL and (tool_calls.is_edit(event) or steps.is_doing(event)):
+            is_agreed = wishes.is_assent(self._reply) or (titles.is_chat(self._reply) and _WHOLE.search(self._reply))
+            ahead = () if is_agreed and self._reply in self._said else ahead
+            self._has_acted = True
+        if self._has_acted:
+            ahead = _not_named(ahead, "\n\n".join(self._said))
+            self._said = []
+        if ahead == before.state.next_actions:
+            return before
+        return msgspec.structs.replace(before, state=msgspec.structs.replace(before.state, next_actions=ahead))
+
+
+def _not_named(actions: Sequence[str], text: str) -> tuple[str, ...]:
+    """Return the actions that no sentence of a text is about; sentences that deny or hedge are ignored."""
+    said = [sentence for sentence in _sentences(text) if not _HEDGED.search(sentence)] if actions else []
+    topics = [Topic.of(sentence) for sentence in said]
+    left = (action for action in actions if not any(names(sentence, action) for sentence in said))
+    return tuple(action for action in left if not any(map(Topic.of(action).is_same, topics)))
 
 
 def _next_by_place(extracts: Sequence[Extract]) -> Mapping[int, list[str]]:

@@ -15,7 +15,6 @@ from memctl.record.kinds import DECISION, ISSUE, KINDS, LEARNING, STATE, Kind
 from memctl.record.required_text import is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import DONE
-from memctl.session import progress
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
@@ -44,7 +43,6 @@ _STATED = {
     LEARNING.name: "lesson",
     STATE.name: "task_description",
 }
-_LOOKED_AT = 3  # short prompts after the first, of which one may name the task
 _MOST_FILES = 3  # that a proposal refers to
 _FILE = re.compile(r"[\w@+-][\w./@+-]*\.\w+")
 _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)\b", re.IGNORECASE)
@@ -255,7 +253,7 @@ def _state(summary: SessionSummary) -> list[Proposal]:
         None,
     )
     content_fields = _labelled(stated)[0] if stated else {}
-    goal = stated.statement.title if stated and stated.statement else _goal(summary)
+    goal = stated.statement.title if stated and stated.statement else summary.intent
     if not steps and not summary.tasks and summary.completion is None:
         return []
     remaining = [redacted_line(task.text) for task in summary.tasks if task.status != DONE]
@@ -274,12 +272,6 @@ def _state(summary: SessionSummary) -> list[Proposal]:
     values = _dated({"completion_percentage": summary.completion or 0}, summary.ended)
     title = _title(titles.goal_of(goal) if goal else f"Session {summary.id}")
     return [Proposal(STATE.name, title, values, filled, bool(steps), is_sure=True)]
-
-
-def _goal(summary: SessionSummary) -> str:
-    """Return the first prompt that names a task, or else the first prompt."""
-    ahead = (text for text in summary.said[:_LOOKED_AT] if progress.is_task(text))
-    return next((text for text in (summary.intent, *ahead) if not titles.is_chat(text)), summary.intent)
 
 
 def _title(text: str) -> str:

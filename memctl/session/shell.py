@@ -39,6 +39,7 @@ _REPLACEMENT = '"$(cat)"'
 _VARIABLE = lazy_regex(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _BRACES = lazy_regex(r"\{([^{}$,]*,[^{}$]*)\}")
 _LITERAL = {"$": "\ue000", "`": "\ue001", "{": "\ue002", "*": "\ue003", "?": "\ue004", "~": "\ue005"}
+_SIGNS = "".join(_LITERAL)
 _RESTORED = {ord(mark): sign for sign, mark in _LITERAL.items()}
 _QUOTES = frozenset("'\"\\")
 _KEYWORDS = ("if", "then", "else", "elif", "do", "while", "until", "!", "{", "time")
@@ -156,7 +157,7 @@ class _ShellReader:
         for count, values in enumerate(product(*known)):
             if count >= _MOST_WORDS:
                 return
-            by_name = dict(zip(names, values, strict=True))
+            by_name = {name: _plain(value, _SIGNS) for name, value in zip(names, values, strict=True)}
             filled = text
             if names:
                 filled = _VARIABLE.sub(lambda match, by_name=by_name: by_name[match[1] or match[2]], text)  # type: ignore[misc]
@@ -176,11 +177,11 @@ def _unquoted(token: str) -> str:
     parts: list[str] = []
     for match in _PIECE.finditer(token):
         if match.lastgroup == "single":
-            parts.append(_plain(match["single"], "".join(_LITERAL)))
+            parts.append(_plain(match["single"], _SIGNS))
         elif match.lastgroup == "double":
             parts.append(_plain(_ESCAPED.sub(lambda m: _LITERAL.get(m[1], m[1]), match["double"]), "{*?~"))
         elif match.lastgroup == "escaped":
-            parts.append(_plain(match["escaped"], "".join(_LITERAL)) if match["escaped"] != "\n" else "")
+            parts.append(_plain(match["escaped"], _SIGNS) if match["escaped"] != "\n" else "")
         else:
             parts.append(match[0])
     return "".join(parts)

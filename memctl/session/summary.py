@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -11,16 +11,19 @@ from memctl.session import extraction, failures, progress
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.trail import Trail
-from memctl.statements import completion, labels, plans
+from memctl.statements import completion, labels, plans, titles
 from memctl.text import timestamps
 from memctl.text.actions import CREATED, DELETED, MODIFIED
 from memctl.text.fit import cut_at_word
+from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
 
-_INTENT = 800  # characters of the prompt that a session began with
+_INTENT = 800  # characters of the prompt that says what a session is for
+_FIRST = 4  # prompts, of which one may say it
 SHORT_PROMPT = 300  # characters below which a prompt is quoted on the page
 _LAST_WORD = 600  # characters of the agent's last message
+_MARKS = lazy_regex(r"(?m)\*\*|^ *(?:#+|>|[-*_]{3,}$)")  # of Markdown, which mean nothing on one line
 
 
 class SessionMetrics(msgspec.Struct, frozen=True):
@@ -65,9 +68,9 @@ class SessionSummary(msgspec.Struct, frozen=True):
     - `root` is the folder that paths are relative to, "" for this worktree.
     - `found` are the extracted statements, but those that say that the scope of the work changed are in `scope`.
     - `failures` are the commands and other tool calls that failed, and `succeeded` those whose last run succeeded.
-    - `tasks` is the agent's task list.
+    - `tasks` is the agent's task list, and `ahead` are the next actions that a message states and no later turn did.
     - `records` are the ids of the records that the session created or changed.
-    - `last_word` is the agent's last message, and `said` are the short prompts after the first.
+    - `last_word` is the agent's last message, and `said` are the other short prompts.
     """
 
     id: str
@@ -85,9 +88,10 @@ class SessionSummary(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...] = ()
     succeeded: frozenset[str] = frozenset()
     tasks: tuple[Step, ...] = ()
+    ahead: tuple[str, ...] = ()
     records: tuple[str, ...] = ()  # ids of records that the session created or changed
     last_word: str = ""  # the agent's last message
-    said: tuple[str, ...] = ()  # the short prompts after the first
+    said: tuple[str, ...] = ()  # the short prompts, without the one that is the intent
     metrics: SessionMetrics = SessionMetrics()
     prose: Prose = Prose()
 
@@ -112,10 +116,9 @@ class SessionSummary(msgspec.Struct, frozen=True):
 
     @property
     def next_steps(self) -> list[str]:
-        """The next steps: the unfinished tasks, and what the last message with next steps says."""
-        stated = [extract.text for extract in _last_said(self.having(labels.NEXT))]
+        """The next steps: the unfinished tasks, and the stated next actions that are left."""
         open_tasks = [task.text for task in self.tasks if task.status != DONE]
-        return list(dict.fromkeys([*open_tasks, *stated]))
+        return list(dict.fromkeys([*open_tasks, *self.ahead]))
 
     @property
     def completion(self) -> int | None:
@@ -139,11 +142,12 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
     extracts = extraction.of_events(session.events, is_later_part=session.is_later_part)
     prompts = [event for event in session.events if event.kind == PROMPT and not event.agent]
     answers = [event for event in session.events if event.kind == ANSWER and not event.agent]
+    aims = _aims(prompts)
     return SessionSummary(
         id=identifier,
         agent=agent,
         form=session.form,
-        intent=_intent(prompts),
+        intent=cut_at_word("; ".join(_intent(event.text) for event in aims), _INTENT),
         trail=trail,
         started=session.started,
         ended=session.ended,
@@ -155,17 +159,28 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         failures=tuple(failures.of_events(session.events)),
         succeeded=failures.succeeded(session.events),
         tasks=tuple(progress.tasks_of(session.events)),
-        last_word=cut_at_word(one_line(answers[-1].text), _LAST_WORD) if answers else "",
-        said=tuple(event.text for event in prompts[1:] if len(event.text) < SHORT_PROMPT),
+        ahead=progress.next_actions(session.events, extracts),
+        last_word=cut_at_word(one_line(_MARKS.sub("", answers[-1].text)), _LAST_WORD) if answers else "",
+        said=tuple(event.text for event in prompts if event not in aims and len(event.text) < SHORT_PROMPT),
         metrics=_metrics(session, prompts, trail),
     )
 
 
-def _intent(prompts: Iterable[Event]) -> str:
-    """Return the first prompt of a user on one line; of one that gives a plan, the plan's title and reason."""
-    first = next((event.text for event in prompts if not extraction.is_of_host(event.text)), "")
-    plan = plans.read(first)
-    return cut_at_word(one_line(". ".join(filter(None, (plan.title, plan.reason))) if plan else first), _INTENT)
+def _aims(prompts: Sequence[Event]) -> list[Event]:
+    """Return the prompts that say what a session is for: the first that names a task, or else the first of all.
+
+    It is one of the user's first prompts. If these begin with a bare command, such as `/review`, the command is
+    returned as well, because it stands for a task.
+    """
+    own = [event for event in prompts if not extraction.is_of_host(event.text)][:_FIRST]
+    commands = [event for event in prompts[:1] if event.text.startswith("/") and event not in own]
+    return [*commands, *([event for event in own if not titles.is_chat(event.text)] or own)[:1]]
+
+
+def _intent(prompt: str) -> str:
+    """Return a prompt on one line; of one that gives a plan, the plan's title and reason."""
+    plan = plans.read(prompt)
+    return one_line(". ".join(filter(None, (plan.title, plan.reason))) if plan else prompt)
 
 
 def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> SessionMetrics:
@@ -188,8 +203,3 @@ def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> Sessio
 def latest_changes(summary: SessionSummary, limit: int = 5) -> list[str]:
     """Return the paths of the `limit` files that a session changed last, the latest at the end."""
     return [entry.path for entry in summary.trail.having(CREATED, MODIFIED, DELETED)][-limit:]
-
-
-def _last_said(steps: Sequence[Extract]) -> list[Extract]:
-    """Return the next steps of the last message that states any."""
-    return [step for step in steps if step.place == steps[-1].place]

@@ -29,7 +29,8 @@ from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Sessio
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://")
 _HOME = re.compile(r"^(?:/(?:home|Users)/[^/]+|/root|[A-Za-z]:/Users/[^/]+)/")
-_PATTERN = re.compile(r"[*?|(){}<>$\n]")  # a word of a command with such a character is not one file's path
+_PATTERN = re.compile(r"[*?|{}<>$\n]|://")  # in a word of a command that is not the path of one file
+_MISSING = lazy_regex(r"(?i)([^\s'\":]+)['\"]?: no such file or directory(?!: )|no such file or directory: (\S+)")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -90,7 +91,7 @@ _LOOKS = lazy_regex(
 )
 _LOOKED_AT = 400  # first characters of a result, which may have an error's tag
 SAID = "word alone"  # `TrailEntry.by` of a file that only a text names
-_MOST_WORDS = 4  # descriptions of one file
+_MOST_REASONS = 2  # for reading one file
 
 
 class TrailEntry(msgspec.Struct, frozen=True):
@@ -143,7 +144,15 @@ def of_session(session: Session, places: Places, base: Collection[str], changes:
         if event.kind in (ANSWER, PROMPT) and not event.agent:
             for made in reader.read(event.text):
                 fold.take_said(made, is_only_said=not has_calls)
-    return Trail(tuple(fold.entries.values()), unknown)
+    return Trail(tuple(map(_with_one_description, fold.entries.values())), unknown)
+
+
+def _with_one_description(entry: TrailEntry) -> TrailEntry:
+    """Return an entry whose edits are described at once; a file that is gone has no description of its edits."""
+    if entry.action == READ:
+        return msgspec.structs.replace(entry, what=entry.what[:_MOST_REASONS])
+    words = [text for text in entry.what if entry.action != DELETED or text.startswith("moved to")]
+    return msgspec.structs.replace(entry, what=tuple(filter(None, [edits.join(words)])))
 
 
 def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
@@ -177,8 +186,16 @@ def _reasons(events: Sequence[Event]) -> dict[str, str]:
 
 
 def touches(call: Event, result: Event | None) -> Iterator[FileAction]:
-    """Yield what a call did to files, with paths as the call gives them; `result` is None if the call has no result."""
-    return tool_calls.touched(call, failed=result is not None and failures.is_failure(result, call))
+    """Yield what a call did to files, with paths as the call gives them; `result` is None if the call has no result.
+
+    Of a shell command, words that are patterns and files that do not exist, as the result says, are left out.
+    """
+    touched = tool_calls.touched(call, failed=result is not None and failures.is_failure(result, call))
+    if not tool_calls.command_of(call.arguments):
+        yield from touched
+        return
+    missing = {path for groups in _MISSING.findall(result.text) for path in groups} if result else set[str]()
+    yield from (touch for touch in touched if not _PATTERN.search(touch.path) and touch.path not in missing)
 
 
 def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list[TouchedFile]:
@@ -194,8 +211,7 @@ def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list
         for touch in reversed(list(touches(event, result))):
             path, is_inside = places.locate(touch.path, touch.cwd)
             action = actions.get(path)
-            is_pattern = bool(tool_calls.command_of(event.arguments) and _PATTERN.search(touch.path))
-            if action is not None and not is_pattern:  # folders are not in the trail
+            if action is not None:  # folders are not in the trail
                 shown = path if is_inside else _HOME.sub("~/", path)
                 files.setdefault(shown, TouchedFile(shown, action))
     return list(files.values())
@@ -244,16 +260,17 @@ class _Fold:
         if action == WRITTEN:
             is_there = (old.action != DELETED) if old else path in self._base
             action = MODIFIED if is_there else CREATED
-        self._put(path, is_inside, action, touch.what, f"agent {agent}" if agent else "")
+        is_reason = action == READ and old is not None and old.action != READ  # for reading a file that was changed
+        self._put(path, is_inside, action, "" if is_reason else touch.what, f"agent {agent}" if agent else "")
 
     def _put(self, path: str, is_inside: bool, action: str, what: str, by: str) -> None:
         old = self.entries.get(path, TrailEntry(path, READ, is_inside=is_inside))
-        known = () if old.action == READ != action and what else old.what  # an edit replaces the reason for reading
+        known = () if old.action == READ != action else old.what  # reasons for reading
         words = (*known, what) if what and what not in known else known
         makers = (*old.by, by) if by and by not in old.by else old.by
         if action != READ:
             self.entries.pop(path, None)  # entries are in the order of the last change
-        self.entries[path] = TrailEntry(path, after(old.action, action), words[-_MOST_WORDS:], is_inside, makers)
+        self.entries[path] = TrailEntry(path, after(old.action, action), words, is_inside, makers)
 
     def take_git(self, changes: Iterable[FileChange]) -> None:
         """Add the changes that Git saw, which override what the calls say."""

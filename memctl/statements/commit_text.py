@@ -62,4 +62,5 @@ def read(message: str) -> Choice | None:
     what = title[answered.end() :] if answered else title
     if len(what.split()) < _LEAST:
         what = parts[0] if answered else title
+        text = "; ".join(part.rstrip(".") for part in parts[1:])[:_LONGEST] if answered else text
     return Choice(what[:1].upper() + what[1:], text)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from memctl.statements import units
-from memctl.statements.sentences import DECISION, Choice, reason_of
+from memctl.statements.sentences import DECISION, Choice, choice_in, reason_of
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.text.words import STOP_WORDS, words_of
@@ -61,10 +61,22 @@ _DEMAND = lazy_regex(
     r"|\bshould never\b"
     r"|\b(?:able to|can we|could we|can you) not\b|\bfrom now on\b"
 )
-# What a user forbids for the step at hand; with "ever" or "always" it holds for longer.
-_FORBIDDEN_STEP = lazy_regex(
-    r"(?i)\bsubagents?\b|\b(?:don'?t|do not|never|(?:can|could) (?:we|you) not) (?:commit|push|merge|run|start|stop"
-    r"|do (?:it|that|this)|touch)\b(?!.*\b(?:ever|always)\b)"
+# What a user demands for the step at hand; with a word such as "ever" it holds for longer.
+_ANY = (
+    r"it|that|this|anything|any \w+|code|(?:(?:an?|my|the|that|this|these|those) )?(?:\w+ )?"
+    r"(?:branch|changes?|commits?|issue|prs?|pull request|stash|ticket)"
+)
+_DEMANDS_STEP = lazy_regex(
+    r"(?i)\bsubagents?\b|\b(?:don'?t|do not|never(?= touch\b)|can(?:'t| we not| you not)|could (?:we|you) not"
+    r"|(?:make sure|ensure)(?: that)? (?:to|you|we)) "
+    r"(?:amend|commit|merge|pull|push|rebase|re(?:start|set)|run|squash|start|stash|stop|touch|wait"
+    rf"|(?:change|close|create|delete|do|edit|fix|implement|make|modify|open|remove|rewrite|write) (?:{_ANY}))\b"
+    r"(?!.*\b(?:always|ever|from now on)\b)"
+)
+# What a sentence says that holds only for now; a wish "for now" is a decision that may be changed later.
+_OF_MOMENT = lazy_regex(
+    r"(?i)^(?:(?!\b(?:because|if|since|that|when|where|which|while)\b).)*"
+    r"\b(?:yet|(?<!for )now(?=\W*$)|at the moment|this time|for today|(?:before|till?|until) i)\b"
 )
 _HEDGED = lazy_regex(
     r"(?i)\b(?:perhaps|maybe|not decided|undecided|i wonder|wondering|considering|could be|might|not sure|i guess"
@@ -115,6 +127,11 @@ _IS_OF_SPEAKER = lazy_regex(r"(?i)i\b.* to\b")  # "I want to", as the part of a 
 # Verbs of a change. Requests and an agent's announcements share these and have more of their own: with the verbs of
 # both, requests were wrong more often.
 CHANGES = "add|allow|change|drop|extract|keep|make|move|refactor|remove|rename|replace|use"
+# A request that names what is rejected, which is a choice.
+_CHOOSES = lazy_regex(
+    rf"(?i)^\W*(?:(?:please|also|then|now|and)\b[, ]*)*(?:{CHANGES}|build|create|implement|set up|store|switch|write)\b"
+    r".+ (?:instead of|rather than)\b"
+)
 _REQUEST = lazy_regex(
     r"(?i)\W*(?:(?:please|also|then|now|and|but|ok(?:ay)?|yes|yep|yeah|so)\b[, ]*)*"
     r"(?:(?:can|could|should) (?:you|we|it) (?:(?:also|just|please|maybe|now|not) )*)?"
@@ -241,8 +258,11 @@ def says_how(request: Choice) -> bool:
 
 
 def is_own_aim(wish: Choice) -> bool:
-    """Return whether a wish says what the speaker wants to do ("I'd like to add an export"), and not what to choose."""
-    match = _WISH.search(wish.text)
+    """Return whether a wish says what the speaker wants to do ("I'd like to add an export"), and not what to choose.
+
+    With what is rejected ("I want to use Redis instead of Kafka") it is a choice.
+    """
+    match = _WISH.search(wish.text) if not choice_in(wish.text).alternatives else None
     return wish.kind == DECISION and match is not None and _IS_OF_SPEAKER.match(match[0]) is not None
 
 
@@ -256,7 +276,7 @@ def wish_in(prompt: str) -> Choice | None:
         return None
     own = "\n\n".join(part for part in _PARAGRAPH.split(prompt) if not _PASTED.search(part))
     sentences = [unit.text for unit in units.sentences(own)]
-    for pattern, kind in ((_DEMAND, CONSTRAINT), (_WISH, DECISION)):
+    for pattern, kind in ((_DEMAND, CONSTRAINT), (_WISH, DECISION), (_CHOOSES, DECISION)):
         for number, sentence in enumerate(sentences):
             if _is_stated(sentence, pattern, kind) and has_object(sentence):
                 for following in sentences[number + 1 : number + 3]:
@@ -324,12 +344,12 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
         return False
     if sentence.endswith("?") and not _ASKED_FOR.search(sentence):
         return False
+    if _OF_MOMENT.search(_QUOTED.sub("", sentence)) or (kind == CONSTRAINT and _PROVISIONAL.search(sentence)):
+        return False
     match = pattern.search(sentence[:_LONGEST])
-    is_step = _STEP if kind == DECISION else _FORBIDDEN_STEP
-    return (
-        match is not None
-        and is_step.search(_QUOTED.sub("", sentence[match.start() : match.end() + _BEGINNING])) is None
-    )
+    is_step = _STEP if kind == DECISION else _DEMANDS_STEP
+    beyond = 0 if pattern is _CHOOSES else _BEGINNING
+    return match is not None and is_step.search(_QUOTED.sub("", sentence[match.start() : match.end() + beyond])) is None
 
 
 def is_assent(prompt: str) -> bool:

@@ -25,7 +25,7 @@ _HOST_TAG = lazy_regex(r"<(/?)(system-reminder|local-command-[a-z]+|command-[a-z
 # is first.
 _COMMAND = lazy_regex(
     r"(?s)\s*<command-message>[^<]*</command-message>\s*<command-name>([^<]*)</command-name>"
-    r"\s*<command-args>\s*((?!</command-args>)\S.*?)</command-args>"
+    r"(?:\s*<command-args>(.*?)</command-args>)?"
 )
 
 
@@ -135,13 +135,12 @@ def context_tokens(usage: Any) -> int:
 def without_host_tags(text: str) -> str:
     """Return a prompt without the XML elements that the host added to it, such as reminders.
 
-    A command with arguments is returned as the user typed it, such as "/review 167"; without arguments it says nothing
-    of the work, and is left out. An element reaches from its start tag to the next end tag of its name; a start tag
-    that another one of its name follows first is left as it is. The time is linear in the length of the prompt, even if
-    a hundred thousand tags have no end tag, as may be in the output of a command.
+    A command is returned as the user typed it, such as "/review 167". An element reaches from its start tag to the next
+    end tag of its name; a start tag that another one of its name follows first is left as it is. The time is linear in
+    the length of the prompt, even if a hundred thousand tags have no end tag, as may be in the output of a command.
     """
     if command := _COMMAND.match(text):
-        text = f"{command[1]} {command[2].rstrip()}{text[command.end() :]}"
+        text = f"{command[1]} {(command[2] or '').strip()}".rstrip() + text[command.end() :]
     tags = list(_HOST_TAG.finditer(text))
     following: dict[str, re.Match[str]] = {}
     ends = [0] * len(tags)

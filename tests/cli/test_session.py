@@ -298,7 +298,7 @@ def test_later_summary_is_merged_into_the_page(repo: Path, memctl: Memctl) -> No
     text = page.read_text()
     assert "### Session Intent\n\nBuild the cart.\n" in text
     assert "| `cart.py` | created |" in text
-    assert "| `app.py` | modified | “b”; +1 -1 lines |" in text
+    assert "| `app.py` | modified | +1 -1 lines |" in text
     assert "### Files Read" not in text
     assert "1. Keep carts in Redis\n2. Carts expire\n" in text
     assert "### Next Steps\n\n1. Ship it\n" in text

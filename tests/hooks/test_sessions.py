@@ -454,6 +454,24 @@ def test_what_a_user_wants_in_a_later_part_of_a_session_is_a_decision(session: S
     assert "amounts in cents" in page.partition("### Decisions Made")[2].partition("\n### ")[0]
 
 
+def test_next_step_that_a_later_part_did_is_not_on_the_page(session: Session) -> None:
+    def next_steps() -> str:
+        session.send("SessionEnd", reason="exit")
+        page = (session.repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
+        return page.partition("### Next Steps")[2].partition("\n### ")[0].strip()
+
+    work(session)
+    session.transcript.says("Refunds work.\n\nNext steps:\n- Pin the base image\n- Translate the receipt")
+    session.send("Stop")
+    session.transcript.prompt("pin the base image now")
+    session.transcript.call("Edit", "updated", file_path=str(session.repo / "pin.py"), old_string="a", new_string="b")
+    session.transcript.says("The image has a digest now.")
+    assert next_steps() == "1. Rounding\n2. Test with 0.005\n3. Translate the receipt"
+    session.context("SessionStart", source="resume")
+    session.transcript.says("Refunds are 90 % complete.")
+    assert "Translate the receipt" in next_steps()
+
+
 def test_session_read_in_parts_gives_the_same_result_as_whole(
     session: Session, memctl: Memctl, repo: Path, tmp_path: Path
 ) -> None:

@@ -56,6 +56,25 @@ def test_many_names_are_counted_and_several_edits_are_one() -> None:
     assert edits.of_call(many, "a.py") == "adds part_0(), part_1(); +4 lines"
 
 
+@pytest.mark.parametrize(
+    ("descriptions", "words"),
+    [
+        (
+            ["adds retry(); +5 lines", "changes retry(), changes send(); +1 -1 lines", "+2 lines"],
+            "adds retry(), changes send(); +8 -1 lines",
+        ),
+        (["defines A, B; 20 lines", "adds C, changes A; +3 -1 lines"], "defines A, B, C; 22 lines"),
+        (["“limit = 2”; +1 -1 lines", "“burst = 3”; +1 line"], "+2 -1 lines"),
+        (
+            ["adds old(); +4 lines", "removes old(); -4 lines", "moved from b.py"],
+            "removes old(); moved from b.py; +4 -4 lines",
+        ),
+    ],
+)
+def test_edits_of_one_file_are_described_at_once(descriptions: list[str], words: str) -> None:
+    assert edits.join(descriptions) == words
+
+
 def test_each_file_of_a_patch_has_its_own_description() -> None:
     call = Event(CALL, tool="apply_patch", arguments={"input": PATCH})
     assert edits.of_call(call, "pay/bank.py") == "adds retry(), changes send(); +3 -1 lines"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.session import file_actions
+from memctl.session import file_actions, trail
+from memctl.transcript.events import CALL, RESULT, Event
 
 CASES = {
     "cd src && rm -rf a.py 'b c.py' 2>&1 >/dev/null": {("deleted", "/r/src/a.py"), ("deleted", "/r/src/b c.py")},
@@ -58,6 +59,17 @@ CASES = {
     "perl -pi -e 's/a/b/' p.txt": {("modified", "/r/p.txt")},
     "pytest -q 2>/dev/null # rm not.py": set(),
     "wc -l < in.txt": {("read", "/r/in.txt")},
+    "jq --arg who ann '.[] | select(.by.name == $who)' team.json; jq -r .a.b": {("read", "/r/team.json")},
+    "P='{a: .x.y, b: .z}'; jq --arg n 1 \"$P\" list.json": {("read", "/r/list.json")},
+    "stat -c '%n.%s' a.bin; stat -f %Sm b.bin; tail +5 c.txt": {
+        ("read", "/r/a.bin"),
+        ("read", "/r/b.bin"),
+        ("read", "/r/c.txt"),
+    },
+    "sed --expression 's/v1.0/v1.1/' d.txt; perl -pi -e 's/a/b/' -e 's/c.d/e/' e.txt": {
+        ("read", "/r/d.txt"),
+        ("modified", "/r/e.txt"),
+    },
 }
 
 
@@ -71,3 +83,17 @@ def test_words_expanded_by_the_shell_are_left_out_and_counted() -> None:
     text = "rm $UNSET/x `ls`"
     assert list(file_actions.of_shell(text, "/r")) == []
     assert file_actions.unknown_words(text) == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "paths"),
+    [
+        ("cat logs/*.log notes.md", "", ["notes.md"]),
+        ("head 'app/(shop)/[id].tsx' https://example.org/a.html", "", ["app/(shop)/[id].tsx"]),
+        ("cat old.md new.md", "cat: old.md: No such file or directory\nHi", ["new.md"]),
+        ("echo a > gone/b.txt", "zsh: no such file or directory: gone/b.txt", []),
+    ],
+)
+def test_patterns_and_files_that_do_not_exist_are_not_touched(command: str, output: str, paths: list[str]) -> None:
+    call = Event(CALL, tool="Bash", arguments={"command": command}, call="c")
+    assert [touch.path for touch in trail.touches(call, Event(RESULT, output, call="c"))] == paths

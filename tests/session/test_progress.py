@@ -226,3 +226,33 @@ def test_goal_stays_after_a_compaction_if_nothing_new_is_requested(prompt: str) 
 def test_goal_stays_after_a_compaction_if_a_step_is_left() -> None:
     for listed in (todo(a_step="doing"), todo(a_step="open")):
         assert after(after(Progress(), TASK, listed), Event(COMPACTION), REQUEST).state.goal == TASK.text
+
+
+AHEAD = ("Write the changelog", "Deploy the API", "Pin the base image")
+STEPS = Event(ANSWER, "The parser works.\n\nNext steps:\n- " + "\n- ".join(AHEAD))
+EDIT = Event(CALL, tool="Write", arguments={"file_path": "CHANGELOG.md", "content": "New"})
+
+
+@pytest.mark.parametrize(
+    ("turn", "left"),
+    [
+        ((Event(PROMPT, "do both please"), EDIT), ()),
+        ((Event(PROMPT, "yes"), EDIT, Event(ANSWER, "Done.")), ()),
+        ((Event(PROMPT, "write the changelog first"), EDIT), ("Deploy the API", "Pin the base image")),
+        (
+            (Event(PROMPT, "what is missing?"), EDIT, Event(ANSWER, "The base image is pinned now.")),
+            ("Write the changelog", "Deploy the API"),
+        ),
+        ((Event(PROMPT, "write the changelog first"),), AHEAD),
+        ((Event(PROMPT, "thanks!"),), AHEAD),
+        (
+            (Event(PROMPT, "rename the flag"), EDIT, Event(ANSWER, "Renamed. The API is not deployed yet."),
+             Event(PROMPT, "yes, and format it"), EDIT),
+            AHEAD,
+        ),
+    ],
+)  # fmt: skip
+def test_next_action_is_left_until_a_later_turn_takes_it_up(turn: tuple[Event, ...], left: tuple[str, ...]) -> None:
+    events = [TASK, STEPS, *turn]
+    assert progress.next_actions(events, extraction.of_events(events)) == left
+    assert state(*events).next_actions == left

@@ -197,3 +197,34 @@ def test_short_prompts_behind_the_first_are_kept_as_they_are_and_long_ones_are_n
     made.prompt("keep `order_key`,  please")
     made.prompt("x " * 200)
     assert summed_up(made).said == ("keep `order_key`,  please",)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "intent", "said"),
+    [
+        (["yes", "do both please", "Move the parser to lib/."], "Move the parser to lib/.", ("yes", "do both please")),
+        (["/triage", "do both please"], "/triage; do both please", ()),
+        (["/triage", "ok", "Also close the old ones."], "/triage; Also close the old ones.", ("ok",)),
+        (["hello", "thanks"], "hello", ("thanks",)),
+    ],
+)
+def test_intent_is_the_first_prompt_that_names_a_task_behind_a_bare_command(
+    prompts: list[str], intent: str, said: tuple[str, ...]
+) -> None:
+    made = Transcript()
+    for text in prompts:
+        made.prompt(text)
+        made.says("Fine.")
+    assert (summed_up(made).intent, summed_up(made).said) == (intent, said)
+
+
+def test_failure_of_an_agents_own_tool_is_no_resolved_error_and_last_words_have_no_marks() -> None:
+    made = Transcript()
+    made.prompt("Rename the flag.")
+    made.call(
+        "Edit", "String to replace not found in file.", error=True, file_path="a.py", old_string="a", new_string="b"
+    )
+    made.call("Edit", "ok", file_path="a.py", old_string="c", new_string="d")
+    made.says("## Done\n\nThe flag is **renamed**.")
+    summary = summed_up(made)
+    assert (summary.errors, summary.last_word) == ([], "Done The flag is renamed.")

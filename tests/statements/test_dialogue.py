@@ -513,3 +513,39 @@ def test_hope_that_a_check_passes_is_no_agreement() -> None:
 def test_commit_answers_a_review_only_if_its_subject_begins_so(message: str, title: str) -> None:
     choice = commit_text.read(message)
     assert (choice.text if choice else "") == title
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_decision"),
+    [
+        ("Do not stash my local changes", False),
+        ("Don't delete the release branch yet", False),
+        ("Please don't open a PR before I have read the diff", False),
+        ("Don't make any changes, only tell me what is slow", False),
+        ("Don't install the plugin for now", False),
+        ("Make sure you pull the main branch first", False),
+        ("Let's stop here for today", False),
+        ("Never push to the main branch", True),
+        ("Don't delete records that are not archived yet", True),
+        ("Make sure the importer stops if a file is not there yet", True),
+        ("Let's use the recursive parser for now", True),
+        ("Don't commit generated files, ever", True),
+    ],
+)
+def test_demand_that_holds_for_the_moment_is_no_decision(prompt: str, is_decision: bool) -> None:
+    turns = [Turn(USER, "Import the price list.", 1), Turn(EDIT, "", 2), Turn(USER, prompt, 3), Turn(EDIT, "", 4)]
+    assert [found.turn for found in dialogue.read(turns)] == ([3] if is_decision else [])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_decision"),
+    [
+        ("I want to use Redis instead of Kafka for the queue. Can you set it up?", True),
+        ("Build the queue. I'd like to use Redis rather than Kafka.", True),
+        ("Set up the queue with Redis instead of Kafka, and write the schema.", True),
+        ("I want to use Redis for the queue. Can you set it up?", False),
+        ("Why does the importer print a trace instead of a message?", False),
+    ],
+)
+def test_first_prompt_that_names_a_choice_and_what_it_rejects_is_a_decision(prompt: str, is_decision: bool) -> None:
+    assert bool(said((USER, prompt), (AGENT, "I will look at the queue."))) == is_decision

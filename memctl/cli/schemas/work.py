@@ -63,7 +63,8 @@ _EVENT: dict[str, Shape] = {
 def _summary() -> Shape:
     from memctl.session.summary import SessionSummary
 
-    summary = {name: shape for name, shape in shape_of(SessionSummary).items() if name != "succeeded"}
+    own = ("succeeded", "ahead")  # left out of JSON
+    summary = {name: shape for name, shape in shape_of(SessionSummary).items() if name not in own}
     return {**summary, "next_steps": [str], "completion": int | None}
 
 

@@ -1,8 +1,8 @@
 """Decide which files of the memory an agent may write, by who owns their sections.
 
 Only the owner of a section may change it (rules.md#ownership-and-access). To a section belong its page, its pages of
-details, and the records that name it or one of these. The code that its globs cover belongs to it, too, but changes of code
-are judged by `memctl check`. Level 1 (`project.md`) is owned like a section. If a section and one of its pages of
+details, and the records that name it or one of these. The code that its globs cover belongs to it, too, but changes of
+code are judged by `memctl check`. Level 1 (`project.md`) is owned like a section. If a section and one of its pages of
 details have different owners, the owner of the details decides about the details.
 """
 

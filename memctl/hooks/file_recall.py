@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
@@ -121,16 +121,19 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
             yield name, is_written, first, reason, ids
 
 
-def _find_renamed(repository: Repository, missing: Sequence[str]) -> dict[str, str] | None:
-    """Return the present paths of the renamed files and folders among `missing`; None if Git takes longer than 1 s."""
+def _find_renamed(repository: Repository, missing: Sequence[str], keep: Callable[[Mapping[str, str]], None]) -> None:
+    """Call `keep` with the present paths of the renamed files and folders among `missing`, by their old paths.
+
+    If Git takes longer than 1 s, this returns, and the forked process that waits for Git calls `keep` later.
+    """
 
     def find() -> str:
         from memctl.pages import renamed_files  # slow to import, and mostly no file is missing
 
-        return json.dumps(renamed_files.find(repository, missing, (), repository.branch()[1], is_staged=True))
+        keep(renamed_files.find(repository, missing, (), repository.branch()[1], is_staged=True))
+        return ""
 
-    renamed: dict[str, str] | None = json.loads(daemonize.within(_SECONDS, find) or "null")
-    return renamed
+    daemonize.within(_SECONDS, find)
 
 
 def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[str]:

@@ -138,8 +138,9 @@ RULES = _rules(
     ),
     (
         "MEM207", "dangling-mention", WARNING, "The text of a record names a marker or an id that does not exist.",
-        "The text may be older than a change that removed the marker or record. Correct the mention if it is a"
-        " typing error; otherwise leave the text as it is.",
+        "The text may be older than a change that removed the marker or record. `memctl check --fix` writes the new"
+        " path of a renamed file, but not into handoffs and accepted decisions. Correct the mention if it is a typing"
+        " error; otherwise leave the text as it is.",
     ),
     (
         "MEM208", "suspect-page", WARNING, "Code that a page refers to has changed since the page was reviewed.",

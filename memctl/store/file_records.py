@@ -88,7 +88,9 @@ def records_of_files(
 
 def _connect(private: Path) -> _sqlite3.Connection:
     file = (private / "cache.db").as_uri()
-    return _sqlite3.connect(f"{file}?mode=rw", uri=True, timeout=0.2, isolation_level=None)
+    database = _sqlite3.connect(f"{file}?mode=rw", uri=True, timeout=0.2, isolation_level=None)
+    database.execute("PRAGMA mmap_size = 268435456")  # 40 records of a file are read in half the time
+    return database
 
 
 def _old_paths(

@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 import click
-import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, reading
@@ -59,7 +58,6 @@ class _WhyRow(NamedTuple):
     help="How many commits to read, and how many records to show; 0 means all.",
 )
 @reading
-@click.pass_context
 def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at: str | None) -> None:
     """Show what explains a file or a line: sections, records, commits.
 
@@ -240,7 +238,7 @@ def _data(memory: Memory, snapshot: Snapshot, answer: Why, indirect: Indirect) -
         ],
         "commits": [
             {
-                **msgspec.structs.asdict(cause.touch),
+                **{name: getattr(cause.touch, name) for name in ("commit", "author", "date", "message", "path")},
                 "subject": cause.subject,
                 "records": list(cause.records),
                 "is_here": cause.is_here,

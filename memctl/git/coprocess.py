@@ -7,6 +7,7 @@ closed, and the Git process ends, too.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TypeVar
@@ -35,8 +36,10 @@ class AnsweringProcess:
         if process is not None and self._asker == os.getpid():
             git.end(process)
 
-    def __del__(self) -> None:
-        self.close()
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # When Python ends, modules are gone that ending a process needs, even `sys`; and Git ends by itself.
+        if not is_finalizing():
+            self.close()
 
     def start(self) -> None:
         """Start the process before the first question, so that it is ready then."""

@@ -87,10 +87,8 @@ def before(repository: Repository, place: Path, folder: SessionDir, payload: Pay
         return ""
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
         if is_written and record.status != PROPOSED and folder.mark_shown(_mark(name)):
-            text = (
-                f"{_sentence(name, record, reason, others)} Check the change against this record; the next attempt is"
-                " allowed."
-            )
+            text = _sentence(name, record, reason, others)
+            text += " Check the change against this record; the next attempt is allowed."
             answer = {"hookEventName": payload.event, "permissionDecision": DENY, "permissionDecisionReason": text}
             return json.dumps({"hookSpecificOutput": answer})
     return ""

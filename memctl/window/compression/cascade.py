@@ -6,6 +6,7 @@ The manager and commands call these functions. The steps themselves are in `Comp
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ import msgspec
 
 from memctl.window.compression import sub_agent
 from memctl.window.compression.engine import CompressionEngine
-from memctl.window.compression.result import Cascade, Step, step_of
+from memctl.window.compression.result import Cascade, CompressionStep, Step, step_of
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import checklist, essentials
@@ -32,7 +33,7 @@ def shorten_unread(engine: CompressionEngine, done: Cascade, most: int) -> Casca
     if free <= 0:
         return done
     made = engine.summarize_results(before, free, is_unread=True)
-    step = step_of(made.result, free, before, made.conversation, name="unread_results")
+    step = step_of(made, free, before, name="unread_results")
     return msgspec.structs.replace(done, conversation=made.conversation, steps=(*done.steps, step))
 
 
@@ -55,7 +56,7 @@ def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str
     if subtask:
         given.add(subtask)
         made = engine.dispatch_to_sub_agent(subtask, context)
-        step = step_of(made, wanted, name=SUB_AGENT, note=subtask)
+        step = step_of(CompressionStep(conversation, made), wanted, conversation, name=SUB_AGENT, note=subtask)
         if not made.refused:
             text = f"[Summary of a sub-agent that did: {subtask}]\n{made.compressed_content}"
             conversation = conversation.with_text(text, engine.counter)
@@ -86,12 +87,9 @@ class Reduction:
     @property
     def by_kind(self) -> dict[str, tuple[int, int]]:
         """For each kind of thing that had to survive, such as "path": how many there were, and how many still exist."""
-        lost = set(self.lost)
-        counts: dict[str, tuple[int, int]] = {}
-        for thing in self.wanted:
-            number, left = counts.get(thing.kind, (0, 0))
-            counts[thing.kind] = (number + 1, left + (thing not in lost))
-        return counts
+        lost = Counter(thing.kind for thing in self.lost)
+        wanted = Counter(thing.kind for thing in self.wanted)
+        return {kind: (number, number - lost[kind]) for kind, number in wanted.items()}
 
 
 def reduce(

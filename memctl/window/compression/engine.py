@@ -127,12 +127,8 @@ class CompressionEngine:
         expect_result(tool_name, output, arguments)
         strategy, before = CompressionStrategy.TOOL_RESULT, self._count(output)
         if before <= self._threshold:
-            return refusal(
-                strategy,
-                before,
-                f"the output has only {before:,} tokens; outputs of up to {self._threshold:,} are not compressed",
-                output,
-            )
+            why = f"the output has only {before:,} tokens; outputs of up to {self._threshold:,} are not compressed"
+            return refusal(strategy, before, why, output)
         if self.model is not None:
             self.model.begin()
             what = f"the output of the tool {tool_name!r}"
@@ -158,13 +154,11 @@ class CompressionEngine:
         With None for `free`, all large results are summed up. Only results that the model has read already are summed
         up, or with `is_unread` only those that it has not read yet.
         """
-        from memctl.window.compression import strategies
+        from memctl.window.compression.strategies import Shortener
 
-        check(conversation)
         argument_checks.numbers_or_none(free=free)
-        return strategies.summarize_results(
-            conversation, self.counter, threshold=self._threshold, model=self.model, free=free, is_unread=is_unread
-        )
+        shortener = Shortener(conversation, self.counter, self.model)
+        return shortener.summarize_results(self._threshold, free, is_unread=is_unread)
 
     def progressive_summarize(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), free: int | None = None
@@ -174,11 +168,10 @@ class CompressionEngine:
         With None for `free`, all of them are shortened. The older a text is, the shorter it becomes. `earlier` lists
         the things that an earlier step had to keep, such as decisions; this step must keep them, too.
         """
-        from memctl.window.compression import strategies
+        from memctl.window.compression.strategies import Shortener
 
-        check(conversation)
         argument_checks.numbers_or_none(free=free)
-        return strategies.progressive(conversation, self.counter, model=self.model, earlier=earlier, free=free)
+        return Shortener(conversation, self.counter, self.model, earlier).progressive(free)
 
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
@@ -189,12 +182,10 @@ class CompressionEngine:
         conversation then has at most `target` tokens. `earlier` lists the things that an earlier step had to keep, such
         as decisions; this step must keep them, too.
         """
-        from memctl.window.compression import strategies
+        from memctl.window.compression.strategies import Compactor
 
-        check(conversation)
         argument_checks.numbers_or_none(target=target)
-        kept = self._kept_turns
-        return strategies.compact(conversation, self.counter, kept, self.model, earlier, target)
+        return Compactor(conversation, self.counter, self.model, earlier).compact(self._kept_turns, target)
 
     def about(self, goal: str) -> None:
         """Set the goal of the task, which becomes part of each request to the model."""
@@ -351,7 +342,7 @@ def _compress(
         why = f"{quantity(len(missed), 'thing')} on the checklist of what must survive would be lost: {examples}"
         result = refusal(result.strategy, conversation.tokens, why)
     after = conversation if result.refused else made.conversation
-    return after, step_of(result, free, conversation, after)
+    return after, step_of(CompressionStep(after, result), free, conversation)
 
 
 def _holders(lost: Iterable[Essential], missed: Iterable[Entry], blocks: Sequence[ContentBlock]) -> set[str]:

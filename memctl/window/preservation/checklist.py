@@ -27,9 +27,8 @@ _BEFORE = rf"[\s>|*_+#\u25cf\u2022-]{{0,40}}(?:\d{{1,3}}[.)] )?(?:{_TIME}[*_\s]{
 _REPLACED = "Next"  # of lines with this label the last counts: the ones before it are over
 _LABELLED = re.compile(rf"{_BEFORE}((?:{_LABELS})[*_]{{0,2}}:[*_]{{0,2}}\s+\S|(?:BUG|ISSUE)-\d)")
 _SHORT = 500  # characters of a message of the user
-_BEHIND_REFUSAL = (
-    "the user said:"  # a host writes what the user says on refusing a call behind it, in the call's result
-)
+# A host writes what the user says on refusing a call behind these words, in the call's result.
+_BEHIND_REFUSAL = "the user said:"
 _OF_HOST = "The user wants to clarify these questions"  # behind which it may write its own words, too
 _RESULTS = 10  # the last ones, in which lines with errors are looked for
 _ERROR = re.compile(
@@ -40,6 +39,9 @@ _NAMES = ("file_path", "path", "notebook_path", "filename")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (\S.*)$", re.MULTILINE)
 _END = " \t*_|."
 _ENOUGH = 20  # characters that tell it from others without its label
+_KINDS = {
+    ContentType.USER_MESSAGE: PROMPT, ContentType.ASSISTANT_RESPONSE: ANSWER, ContentType.TOOL_RESULT: RESULT,
+}  # fmt: skip
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -59,7 +61,7 @@ def of_events(events: Iterable[Event]) -> list[Entry]:
 
 def of_blocks(blocks: Sequence[ContentBlock]) -> list[Entry]:
     """Return the things in a conversation's blocks (its pieces) that a compression must keep, each of them once."""
-    return of_events(event for block in blocks if (event := _event(block)))
+    return of_events(event for block in blocks if (event := event_of(block)))
 
 
 def text_of(blocks: Iterable[ContentBlock]) -> str:
@@ -104,15 +106,11 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _event(block: ContentBlock) -> Event | None:
+def event_of(block: ContentBlock) -> Event | None:
+    """Return a block as an event of a session: a call, a prompt, an answer or a result; None if it is none of them."""
     if block.is_call:
         return Event(CALL, tool=block.tool_name, arguments=block.arguments, call=block.call_id)
-    kinds = {
-        ContentType.USER_MESSAGE: PROMPT,
-        ContentType.ASSISTANT_RESPONSE: ANSWER,
-        ContentType.TOOL_RESULT: RESULT,
-    }
-    kind = kinds.get(block.content_type)
+    kind = _KINDS.get(block.content_type)
     return Event(kind, block.content, call=block.call_id, is_error=block.is_error) if kind else None
 
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import msgspec
 
-from memctl.text.xml import clean
+from memctl.text import xml
 from memctl.transcript.window import Compaction, Window
 from memctl.window.messages.content import ContentBlock
 from memctl.window.pressure.limits import Limit
@@ -115,7 +115,8 @@ def sparkline(curve: Curve, top: int, width: int = 60) -> str:
     drawn = []
     for segment in segments:
         room = max(1, round(width * len(segment) / points)) if points > width else len(segment)
-        drawn.append("".join(_step(tokens, top) for tokens in _thinned(segment, room)))
+        heights = (tokens * len(_STEPS) // max(top, 1) for tokens in _thinned(segment, room))
+        drawn.append("".join(_STEPS[min(height, len(_STEPS) - 1)] for height in heights))
     return ("…" if len(segments) < len(every) else "") + MARK.join(drawn)
 
 
@@ -124,10 +125,6 @@ def _thinned(points: Sequence[int], most: int) -> list[int]:
     if len(points) <= most:
         return list(points)
     return [max(points[i * len(points) // most : (i + 1) * len(points) // most]) for i in range(most)]
-
-
-def _step(tokens: int, top: int) -> str:
-    return _STEPS[min(tokens * len(_STEPS) // max(top, 1), len(_STEPS) - 1)]
 
 
 def bar(share: float, width: int = 20) -> str:
@@ -180,9 +177,7 @@ def svg(curve: Curve, limit: Limit, thresholds: Thresholds, title: str) -> str:
         parts += [("polyline", shape, "")] if places else []
         start += len(segment)
     box = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "role": "img"}
-    root = ElementTree.Element("svg", box)
+    root = Element("svg", box)
     for tag, attributes, words in parts:
-        made = ElementTree.SubElement(root, tag, {name: str(value) for name, value in attributes.items()})
-        made.text = clean(words) or None
-    ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="unicode") + "\n"
+        xml.add(root, tag, words, **{name: str(value) for name, value in attributes.items()})
+    return xml.indented(root)

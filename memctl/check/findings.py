@@ -13,7 +13,6 @@ import msgspec
 from memctl.check.rules import ERROR, RULES, WARNING, Rule
 from memctl.record import frontmatter, frontmatter_edit, ids, pages
 from memctl.record.errors import CONFLICT, DUPLICATE, Fault, FrontMatterError, InvalidRecord
-from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
@@ -106,7 +105,7 @@ class CheckContext(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def others(self) -> list[str]:
         """The paths of all files of the memory that are not records."""
-        return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
+        return [path for path in self.names if not files.is_record_path(path)]
 
     def findings(self, rule: Callable[[CheckContext], Iterator[Finding]]) -> list[Finding]:
         """Run a rule and return its findings.

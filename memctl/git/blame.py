@@ -63,10 +63,8 @@ def line_writers(repository: Repository, path: str, lines: Iterable[int], revisi
     wanted = [f"-L{line},{line}" for line in sorted(set(lines))]
     # blame.ignoreRevs is for people who read blames; here every commit counts.
     args = ["-c", "blame.ignoreRevsFile=", "blame", "--porcelain", "-s", *wanted]
-    try:
-        out = git.read([*args, *([revision] if revision else []), "--", path], repository.top)
-    except git.GitFailed:  # no commit has the file, or it has other line ends than memctl reads
-        return {}
+    # Git fails if no commit has the file, or if the file has other line ends than memctl reads.
+    out = git.try_read([*args, *([revision] if revision else []), "--", path], repository.top) or b""
     heads = (_HEAD.fullmatch(line) for line in out.split(b"\n"))
     commits = {int(head[2]): head[1].decode() for head in heads if head}
     return {line: commit for line, commit in commits.items() if commit.strip("0")}

@@ -7,12 +7,10 @@ one may be missing or cut short; Git would take all these differences for the us
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Sequence
 
 import msgspec
 
-from memctl.git import git, index, locks
+from memctl.git import git, index
 from memctl.git.repository import Repository
 
 _LOCK_WAIT = 4.0  # seconds to wait for another git process that holds a lock
@@ -39,10 +37,8 @@ def changed_files(repository: Repository, old: str, new: str) -> list[CheckoutCh
     for meta in words:
         if meta:
             _, mode, before, after, _ = meta.decode().lstrip(":").split()
-            path = os.fsdecode(next(words))
-            result.append(
-                CheckoutChange(path, "" if not int(before, 16) else before, "" if not int(after, 16) else after, mode)
-            )
+            before, after = (blob if int(blob, 16) else "" for blob in (before, after))
+            result.append(CheckoutChange(os.fsdecode(next(words)), before, after, mode))
     return result
 
 
@@ -59,7 +55,7 @@ def blocking_files(repository: Repository, old: str, new: str) -> list[str]:
         known = {os.fsdecode(path) for path in git.read(["ls-files", "-z"], repository.top).split(b"\0")}
         untracked = [path for path in untracked if path not in known]
     try:
-        _write_with_retry(repository, ["read-tree", "-n", "-m", "-u", old, new])
+        git.write(["read-tree", "-n", "-m", "-u", old, new], repository.top, None, git.ENGLISH, _LOCK_WAIT)
         return untracked
     except git.GitFailed as error:
         differing = _differing(repository, old) & _differing(repository, new)
@@ -82,8 +78,8 @@ def fast_forward(repository: Repository, new: str) -> None:
     The user's settings of merges do not apply, since no merge commit is made.
     """
     options = ["--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-verify-signatures", "--no-overwrite-ignore"]
-    extra = {git.COMMITTING: str(os.getpid()), "GIT_REFLOG_ACTION": "memctl sync"}
-    _write_with_retry(repository, ["merge", *options, new], extra)
+    extra = {**git.ENGLISH, git.COMMITTING: str(os.getpid()), "GIT_REFLOG_ACTION": "memctl sync"}
+    git.write(["merge", *options, new], repository.top, None, extra, _LOCK_WAIT)
 
 
 def finish_interrupted(repository: Repository, old: str, new: str) -> None:
@@ -130,16 +126,3 @@ def _state(repository: Repository, file: CheckoutChange, old: str, new: str) -> 
     if file.before and data == git.read(["cat-file", "--filters", f"{old}:{file.path}"], repository.top):
         return "old"
     return "torn" if wanted.startswith(data) else "old"
-
-
-def _write_with_retry(repository: Repository, args: Sequence[str], extra: dict[str, str] | None = None) -> None:
-    """Run a git command, waiting while another process has a lock that it needs."""
-    deadline = time.monotonic() + _LOCK_WAIT
-    while True:
-        try:
-            git.write(args, repository.top, extra={**git.ENGLISH, **(extra or {})})
-            return
-        except git.GitFailed as error:
-            if locks.parse(error.stderr, repository.top) is None or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from memctl.text.lazy_regex import lazy_regex
 _LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
 # Git's messages about a branch that moved meanwhile (fast-import.c, refs/files-backend.c); they are not translated.
 _RACES = lazy_regex(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
+_FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garbage (6,700 / 256, `gc.auto`)
 
 
@@ -68,32 +69,22 @@ def commit(
     `by_agent` says that an agent makes the commit, not a person. Raises CommitPending if Git or the user's hooks refuse
     the commit, and for an agent also if it would run a Git hook that somebody has edited.
     """
-    try:
-        return _commit(repository, files, message, prepared, by_agent=by_agent)
-    finally:
-        prepared.importer.close()
-
-
-def _commit(
-    repository: Repository, files: Mapping[str, bytes | None], message: str, prepared: Preparation, *, by_agent: bool
-) -> NewCommit:
-    branch, parent = repository.branch()
-    hooks = repository.hooks_of_commit()
-    identities = _check_commit(repository, prepared, parent, hooks, by_agent=by_agent)
-    paths = list(files)
-    if branch and not _needs_git_commit(repository, files, hooks):
-        importer = prepared.importer
+    with closing(prepared.importer) as importer:
+        branch, parent = repository.branch()
+        hooks = repository.hooks_of_commit()
+        identities = _check_commit(repository, prepared, parent, hooks, by_agent=by_agent)
+        if not branch or _needs_git_commit(repository, files, hooks):
+            return NewCommit(_commit_only(repository, files, message, prepared.variables.dates), branch)
         # `git fast-import` stores the commit at the same time as `update_index` writes the index.
         importer.write_commit(branch, parent, files, message, identities)
-        update_index(repository, paths)
+        update_index(repository, files)
         try:
             made = NewCommit(importer.finish(), branch, parent)
         except git.GitFailed as error:
-            _reset_index(repository, paths)
+            _reset_index(repository, files)
             raise _failure(repository, error) from None
         _collect_garbage(repository)
         return made
-    return NewCommit(_commit_only(repository, files, message, prepared.variables.dates), branch)
 
 
 def commit_on_ref(
@@ -114,14 +105,11 @@ def commit_on_ref(
     The user's commit hooks do not run. Raises CommitPending if Git fails, and also whenever a commit to the branch
     would be refused, such as during a merge.
     """
-    (ref, parent), importer = place, prepared.importer
-    try:
+    ref, parent = place
+    with closing(prepared.importer) as importer:
         hooks = repository.hooks_of_commit()
         identities = _check_commit(repository, prepared, repository.branch()[1], hooks, by_agent=by_agent)
-        settings = repository.settings()
-        if _has_filters(repository, files, settings) or any(
-            content is not None and b"\r" in content for content in files.values()
-        ):
+        if _is_converted(repository, files):
             files = {path: _filtered_content(repository, path, content) for path, content in files.items()}
         importer.write_commit(ref, parent, files, message, identities)
         try:
@@ -130,8 +118,6 @@ def commit_on_ref(
             raise _failure(repository, error) from None
         _collect_garbage(repository)
         return made
-    finally:
-        importer.close()
 
 
 def _filtered_content(repository: Repository, path: str, content: bytes | None) -> bytes | None:
@@ -147,14 +133,7 @@ def _check_commit(
 ) -> list[str]:
     """Return author and committer of a commit if it can be made now; raises CommitPending otherwise."""
     forbid_if_unsafe(repository)
-    try:
-        identities = prepared.variables.identities()
-    except NoIdentity:
-        raise AllPending(
-            "Git does not know who you are",
-            "run `git config --global user.name NAME` and `git config --global user.email ADDRESS`, then `memctl "
-            "commit`",
-        ) from None
+    identities = prepared.variables.identities()
     _refuse_ignored(prepared)
     if hooks:
         _check_hooks(repository, head, by_agent=by_agent)
@@ -174,15 +153,21 @@ def _check_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:
         )
 
 
+def why_unsafe(repository: Repository) -> tuple[str, str]:
+    """Return why no commit can be made now, such as a merge, and a hint; two empty texts if one can be made."""
+    if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing_process()):
+        why = "another commit is being made: memctl was called by a Git hook"
+        return why, "run `memctl commit` once that commit is made"
+    if operation := repository.under_way():
+        return operation + UNDER_WAY, f"run `memctl commit` once the {operation[2:]} is over"
+    return "", ""
+
+
 def forbid_if_unsafe(repository: Repository) -> None:
     """Raise CommitPending inside the hook of another commit, and during a merge, rebase or the like."""
-    if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing_process()):
-        raise AllPending(
-            "another commit is being made: memctl was called by a Git hook",
-            "run `memctl commit` once that commit is made",
-        )
-    if operation := repository.under_way():
-        raise AllPending(operation + UNDER_WAY, f"run `memctl commit` once the {operation[2:]} is over")
+    why, hint = why_unsafe(repository)
+    if why:
+        raise AllPending(why, hint)
 
 
 def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None], hooks: Sequence[Path]) -> bool:
@@ -194,10 +179,8 @@ def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None],
     # The fast lane writes plain files. A record that somebody made executable stays so.
     if any(content is not None and os.access(repository.top / path, os.X_OK) for path, content in files.items()):
         return True
-    # Git would turn CR LF into LF here; and a path with a line end would need quoting of its own.
-    if any(content is not None and b"\r" in content for content in files.values()) or any("\n" in p for p in files):
-        return True
-    return _has_filters(repository, files, settings)
+    # A path with a line end would need quoting of its own.
+    return any("\n" in path for path in files) or _is_converted(repository, files)
 
 
 def _runs_other_hooks(repository: Repository, files: Sequence[Path]) -> bool:
@@ -207,13 +190,15 @@ def _runs_other_hooks(repository: Repository, files: Sequence[Path]) -> bool:
     return not all(hooks.is_ours_alone(repository, file) for file in files if file.name in COMMIT_HOOKS)
 
 
-def _has_filters(repository: Repository, files: Mapping[str, bytes | None], settings: Mapping[str, str]) -> bool:
-    """Return whether attributes make Git store something other than the bytes on disk."""
+def _is_converted(repository: Repository, files: Mapping[str, bytes | None]) -> bool:
+    """Return whether Git stores something other than the bytes on disk: by its attributes, or LF in place of CR LF."""
+    if any(content is not None and b"\r" in content for content in files.values()):
+        return True
     folders = {""}
     for path in files:
         parts = path.split("/")[:-1]
         folders.update("/".join(parts[: i + 1]) for i in range(len(parts)))
-    global_file = settings.get("core.attributesfile") or os.path.join(
+    global_file = repository.settings().get("core.attributesfile") or os.path.join(
         os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git", "attributes"
     )
     candidates = [repository.top / folder / ".gitattributes" for folder in folders]
@@ -228,7 +213,7 @@ def _has_filters(repository: Repository, files: Mapping[str, bytes | None], sett
 
 
 def _may_name_filters(attributes: Path) -> bool:
-    """Return whether a file of attributes may set one of those that `_has_filters` asks for, without starting Git."""
+    """Return whether a file of attributes may set one of those that `_is_converted` asks for, without starting Git."""
     try:
         text = attributes.read_bytes()
     except FileNotFoundError:
@@ -248,23 +233,19 @@ def _refuse_ignored(prepared: Preparation) -> None:
         )
 
 
-def update_index(repository: Repository, paths: Sequence[str]) -> None:
+def update_index(repository: Repository, paths: Iterable[str]) -> None:
     """Stage paths as they are on disk, waiting while another process has the index locked.
 
     This resolves conflicts in these paths. Raises CommitPending if Git fails.
     """
     listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    deadline = time.monotonic() + _LOCK_PATIENCE
-    while True:
-        try:
-            git.write(["update-index", "--add", "--remove", "-z", "--stdin"], repository.top, listed)
-            return
-        except git.GitFailed as error:
-            if "index.lock" not in error.stderr:
-                raise _failure(repository, error) from None
-            if time.monotonic() > deadline:
-                raise AllPending(*locks.describe(repository.git_dir / "index.lock")) from None
-            time.sleep(0.03)
+    args = ["update-index", "--add", "--remove", "-z", "--stdin"]
+    try:
+        git.write(args, repository.top, listed, patience=_LOCK_PATIENCE)
+    except git.GitFailed as error:
+        if "index.lock" in error.stderr:
+            raise AllPending(*locks.describe(repository.git_dir / "index.lock")) from None
+        raise _failure(repository, error) from None
 
 
 def _collect_garbage(repository: Repository) -> None:
@@ -281,19 +262,15 @@ def _collect_garbage(repository: Repository) -> None:
 def _commit_only(
     repository: Repository, files: Mapping[str, bytes | None], message: str, dates: Mapping[str, str]
 ) -> str:
-    specs = b"".join(b":(top,literal)" + os.fsencode(path) + b"\0" for path in files)
-    present = b"".join(
-        b":(top,literal)" + os.fsencode(p) + b"\0" for p, content in files.items() if content is not None
-    )
-    from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"]
+    specs, present = _specs(files), _specs(path for path, content in files.items() if content is not None)
     deadline = time.monotonic() + _LOCK_PATIENCE
     verified = repository.flag("memctl.verify", default=True)
     verify = [] if verified else ["--no-verify"]
     while True:
         try:
             if present:
-                git.write(["add", "--sparse", *from_stdin], repository.top, present)
-            args = ["commit", "--only", "--quiet", "--cleanup=whitespace", *verify, "-m", message, *from_stdin]
+                git.write(["add", "--sparse", *_FROM_STDIN], repository.top, present)
+            args = ["commit", "--only", "--quiet", "--cleanup=whitespace", *verify, "-m", message, *_FROM_STDIN]
             git.write(args, repository.top, specs, extra={**dates, git.COMMITTING: str(os.getpid())})
             break
         except git.GitFailed as error:
@@ -301,7 +278,7 @@ def _commit_only(
             if lock is not None and time.monotonic() < deadline:
                 time.sleep(0.05)
                 continue
-            _reset_index(repository, list(files))
+            _reset_index(repository, files)
             if lock is not None:
                 raise AllPending(*locks.describe(lock)) from None
             if _RACES.search(error.stderr):
@@ -309,7 +286,7 @@ def _commit_only(
             raise CommitPending(*_refusal(repository, error)) from None
     if verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit()):
         # A hook stages what it formats only in this commit's index; the user's index would revert it.
-        _reset_index(repository, list(files))
+        _reset_index(repository, files)
     return repository.resolve("HEAD")
 
 
@@ -324,15 +301,19 @@ def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
     return f"{who} refused the commit and gave no reason", hint
 
 
-def _reset_index(repository: Repository, paths: Sequence[str]) -> None:
+def _specs(paths: Iterable[str]) -> bytes:
+    """Return the input for a git command with the options `_FROM_STDIN`, by which it works on some paths."""
+    return b"".join(b":(top,literal)" + os.fsencode(path) + b"\0" for path in paths)
+
+
+def _reset_index(repository: Repository, paths: Iterable[str]) -> None:
     """Set paths in the index back to HEAD, so that the user's next commit does not contain them."""
-    specs = b"".join(b":(top,literal)" + os.fsencode(path) + b"\0" for path in paths)
-    from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"]
+    specs = _specs(paths)
     with suppress(git.GitFailed, MemctlError):  # if that fails they stay staged; the commit is pending anyway
         if repository.has_head():
-            git.write(["reset", "--quiet", *from_stdin], repository.top, specs)
+            git.write(["reset", "--quiet", *_FROM_STDIN], repository.top, specs)
         else:
-            git.write(["rm", "--cached", "--quiet", "--ignore-unmatch", *from_stdin], repository.top, specs)
+            git.write(["rm", "--cached", "--quiet", "--ignore-unmatch", *_FROM_STDIN], repository.top, specs)
 
 
 def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
@@ -367,10 +348,6 @@ _ROLES = ("AUTHOR", "COMMITTER")
 _MOST_ARGUMENTS = 100  # paths that are passed as arguments; more are passed as input
 
 
-class NoIdentity(Exception):
-    """Raised if Git has no name or address for the author of a commit."""
-
-
 class Variables:
     """Git's settings and the author of commits, read by a `git var -l` that runs in the background.
 
@@ -385,7 +362,7 @@ class Variables:
         repository.variables = lambda: self._values
 
     def identities(self) -> list[str]:
-        """Return two lines, the author and the committer, as `git commit` would have them; raises NoIdentity.
+        """Return two lines, the author and the committer, as `git commit` would have them; raises CommitPending.
 
         Each line has name, address, Unix seconds and time zone, such as "Ada <ada@example.org> 1760000000 +0000".
         """
@@ -401,7 +378,11 @@ class Variables:
         try:
             return os.fsdecode(git.read(["var", name], self._repository.top, extra=self.dates)).strip()
         except git.GitFailed:
-            raise NoIdentity from None
+            raise AllPending(
+                "Git does not know who you are",
+                "run `git config --global user.name NAME` and `git config --global user.email ADDRESS`, then `memctl "
+                "commit`",
+            ) from None
 
     def close(self) -> None:
         """End the `git var -l` that reads the settings, if it is still running."""
@@ -505,14 +486,8 @@ class Importer:
         """
         author, committer = identities
         text = message.encode()
-        head = [
-            f"commit {_SCRATCH_BRANCH}",
-            "mark :1",
-            f"author {author}",
-            f"committer {committer}",
-            f"data {len(text)}",
-        ]
-        parts = [b"feature done\nfeature get-mark\n", "\n".join(head).encode(), b"\n", text, b"\n"]
+        head = f"commit {_SCRATCH_BRANCH}\nmark :1\nauthor {author}\ncommitter {committer}\ndata {len(text)}\n"
+        parts = [b"feature done\nfeature get-mark\n", head.encode(), text, b"\n"]
         if parent:
             parts.append(f"from {parent}\n".encode())
         for path, content in files.items():

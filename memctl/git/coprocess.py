@@ -41,10 +41,6 @@ class AnsweringProcess:
         if not is_finalizing():
             self.close()
 
-    def start(self) -> None:
-        """Start the process before the first question, so that it is ready then."""
-        self._ensure_process()
-
     def answers(self, questions: Sequence[str], read: Callable[[IO[bytes]], T]) -> list[T]:
         """Return the answers to some questions, in the order of the questions. Raises GitFailed.
 
@@ -60,9 +56,8 @@ class AnsweringProcess:
         return answers
 
     def _ask(self, questions: Sequence[bytes], read: Callable[[IO[bytes]], T]) -> list[T]:
-        process = self._ensure_process()
+        process = self.start()
         assert process.stdin is not None
-        assert process.stdout is not None
         try:
             process.stdin.write(b"".join(question + b"\n" for question in questions))
             process.stdin.flush()
@@ -76,7 +71,8 @@ class AnsweringProcess:
             git.end(process)
             raise
 
-    def _ensure_process(self) -> Process:
+    def start(self) -> Process:
+        """Return the process, started if it is not running; called before the first question, it is ready then."""
         if self.process is None or self._asker != os.getpid():  # a forked copy must not read this process's answers
             self.process, self._asker = git.start_answering(self._args, self._top), os.getpid()
         return self.process

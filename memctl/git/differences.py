@@ -9,6 +9,7 @@ import msgspec
 
 from memctl.git import git
 from memctl.git.repository import Repository
+from memctl.git.status import parse
 
 ADDED, CHANGED, DELETED, RENAMED = "added", "changed", "deleted", "renamed"
 _MOST_RENAMES = 10  # of one file that are followed
@@ -37,21 +38,18 @@ def changed_between(repository: Repository, first: str, second: str, *, from_bas
     return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", *base, first, second])
 
 
-def changed_by(repository: Repository, commit: str) -> list[FileChange]:
-    """Return the files that a commit changed, compared with its first parent; a renamed file is one change."""
-    return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", f"{commit}^", commit])
-
-
 def renamed_since(repository: Repository, commits: Iterable[str], head: str) -> dict[str, str]:
     """Return the new path of each file that was renamed between one of `commits` and the commit `head`, by old path.
 
     For example {"src/old.py": "src/new.py"}. Renames that are only staged do not count.
     """
+    return _renames(repository, "".join(f"{head} {commit}\n" for commit in commits if commit != head))
+
+
+def _renames(repository: Repository, listed: str) -> dict[str, str]:
+    """Return the new path of each renamed file, by old path; `listed` has a line for each commit or pair of commits."""
     args = ["diff-tree", "--stdin", "-r", "-z", "-M", "--name-status", "--diff-filter=R", "--no-commit-id"]
-    pairs = "".join(f"{head} {commit}\n" for commit in commits if commit != head)
-    if not pairs:
-        return {}
-    words = iter(git.read(args, repository.top, pairs.encode()).split(b"\0"))
+    words = iter(git.read(args, repository.top, listed.encode()).split(b"\0") if listed else ())
     return {git.decode_path(next(words)): git.decode_path(next(words)) for word in words if word}
 
 
@@ -70,9 +68,7 @@ def renamed_stepwise(repository: Repository, paths: Iterable[str], head: str) ->
         stdin = "".join(f"{commit}\n" for commit in sorted(set(gone.values())))
         if not stdin:
             break
-        args = ["diff-tree", "--stdin", "-r", "-z", "-M", "--name-status", "--diff-filter=R", "--no-commit-id"]
-        words = iter(git.read(args, repository.top, stdin.encode()).split(b"\0"))
-        pairs = {git.decode_path(next(words)): git.decode_path(next(words)) for word in words if word}
+        pairs = _renames(repository, stdin)
         present = {path: path for path in gone} | present  # the files of folders
         present = {old: pairs.get(path, "") if path in gone else path for old, path in present.items()}
         moving = {pairs[path] for path in gone if path in pairs}
@@ -81,7 +77,7 @@ def renamed_stepwise(repository: Repository, paths: Iterable[str], head: str) ->
 
 def _deletions(repository: Repository, paths: Iterable[str], head: str) -> dict[str, str]:
     """Return the commit that deleted or renamed each file that `head` does not have, by path."""
-    args = ["log", "-z", "--no-show-signature", "--no-renames", "--diff-filter=AD", "--name-status", "--format=%x1e%H"]
+    args = [*git.LOG, "-z", "--no-renames", "--diff-filter=AD", "--name-status", "--format=%x1e%H"]
     words = iter(git.read([*args, head, "--", *sorted(paths)], repository.top).split(b"\0"))
     commit = ""
     latest: dict[str, str] = {}
@@ -115,21 +111,16 @@ def changed_in_worktree(repository: Repository) -> list[FileChange]:
     """Return the files that differ between HEAD and the worktree, with untracked files, but without ignored files."""
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
     changes_by_path: dict[str, FileChange] = {}
-    for item in git.read(args, repository.top).split(b"\0"):
-        if item[:1] == b"?" and not item.endswith(b"/"):  # a path with a slash is a nested repository
-            path = git.decode_path(item[2:])
+    for fields, path in parse(git.read(args, repository.top).split(b"\0")):
+        if fields[0] == b"1":
+            is_new, is_gone = not int(fields[3]), not int(fields[5])
+            if not (is_new and is_gone):  # staged, and deleted again
+                status = ADDED if is_new else DELETED if is_gone else CHANGED
+                changes_by_path[path] = FileChange(path, status, blob=fields[6].decode() if is_gone else "")
+        elif not path.endswith("/"):  # a path with a slash is a nested repository
             # A path that was found before is a file that was removed from the index, but not from the disk.
-            changes_by_path[path] = FileChange(path, CHANGED if path in changes_by_path else ADDED)
-        elif item[:1] == b"u":
-            path = git.decode_path(item.split(b" ", 10)[10])
-            changes_by_path[path] = FileChange(path, CHANGED)
-        elif item[:1] == b"1":
-            _, _, _, in_head, _, on_disk, blob, _, name = item.split(b" ", 8)
-            path, is_new, is_gone = git.decode_path(name), not int(in_head), not int(on_disk)
-            if is_new and is_gone:  # staged, and deleted again
-                continue
-            status = ADDED if is_new else DELETED if is_gone else CHANGED
-            changes_by_path[path] = FileChange(path, status, blob=blob.decode() if is_gone else "")
+            is_known = fields[0] == b"u" or path in changes_by_path
+            changes_by_path[path] = FileChange(path, CHANGED if is_known else ADDED)
     return list(changes_by_path.values())
 
 
@@ -144,7 +135,7 @@ def changed_below(
     args = ["-c", "diff.autoRefreshIndex=false", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"]
     args += [*(["--cached"] if staged else []), before, *([after] if after else []), "--", folder]
     out = git.read(args, repository.top, extra=repository.index_in_use() if staged else None)
-    return [git.decode_path(path) for path in out.split(b"\0") if path]
+    return git.paths(out)
 
 
 def diff(repository: Repository, revisions: Sequence[str], paths: Sequence[str], without: Iterable[str] = ()) -> str:

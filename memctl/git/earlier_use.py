@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 from memctl.git.repository import Repository
@@ -94,12 +93,6 @@ def _reflogs(repository: Repository) -> Iterator[str]:
     logs = repository.common_dir / "logs"
     heads = [logs / "HEAD", *sorted((repository.common_dir / "worktrees").glob("*/logs/HEAD"))]
     for file in (*heads, *sorted((logs / "refs" / "heads").rglob("*"))):
-        with suppress(OSError):
-            yield from _read_end(file).decode(errors="replace").splitlines()
-
-
-def _read_end(file: Path) -> bytes:
-    with open(file, "rb") as stream:
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - _MOST_BYTES))
-        return stream.read()
+        with suppress(OSError), open(file, "rb") as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - _MOST_BYTES))
+            yield from stream.read().decode(errors="replace").splitlines()

@@ -138,16 +138,15 @@ class FirstCommits:
             adders = additions.get(f"{self._prefix}/{origin.path}", ())
             matching = [addition for addition in adders if not mark or mark in (texts[addition.blob] or b"")]
             if matching:
-                first = min(
-                    matching, key=lambda addition: (addition.seconds, addition.commit)
-                )  # in each clone the same
+                # In each clone the same.
+                first = min(matching, key=lambda addition: (addition.seconds, addition.commit))
                 self._commits[origin], self._seconds[first.commit] = first.commit, first.seconds
                 self._all_commits[origin] = {addition.commit for addition in matching}
 
     def _find_dates(self, commits: Iterable[str]) -> None:
         missing = sorted(commit for commit in commits if commit not in self._seconds)
         if missing:
-            args = ["log", "--no-show-signature", "--no-walk=unsorted", "--format=%H %at", "--stdin"]
+            args = [*git.LOG, "--no-walk=unsorted", "--format=%H %at", "--stdin"]
             out = git.read(args, self._repository.top, "".join(f"{name}\n" for name in missing).encode())
             pairs = (line.split() for line in out.decode().splitlines())
             self._seconds |= {name: int(seconds) for name, seconds in pairs}
@@ -157,18 +156,14 @@ def _tips(repository: Repository) -> list[str]:
     """Return HEAD's commit, and during a merge also that of the other side."""
     if not repository.has_head():
         return []
-    try:
-        merging = (repository.git_dir / "MERGE_HEAD").read_text().split()
-    except OSError:
-        merging = []
-    return ["HEAD", *merging]
+    return ["HEAD", *repository.merging()]
 
 
 def _additions(repository: Repository, tips: Iterable[str], paths: Collection[str]) -> dict[str, list[_Addition]]:
     """Return the commits that added each of some paths; a merge adds a path that neither side has."""
     if not paths:
         return {}
-    args = ["log", "--no-show-signature", "--topo-order", "-m", "--raw", "--no-abbrev", "-z", "--no-renames"]
+    args = [*git.LOG, "--topo-order", "-m", "--raw", "--no-abbrev", "-z", "--no-renames"]
     args += ["--diff-filter=A", "--format=%x1e%H %at"]
     additions: dict[str, list[_Addition]] = {}
     commit, seconds, blob = "", 0, ""
@@ -191,7 +186,7 @@ def _reachable(repository: Repository, writers: Collection[str], things: Collect
     """
     if not writers or not things:
         return dict.fromkeys(writers, frozenset())
-    bases = _common_ancestors(repository, sorted(things))
+    bases = repository.merge_bases("--octopus", *sorted(things))
     revisions = [*writers, *things, *(f"^{base}^@" for base in bases)]
     args = ["rev-list", "--parents", "--topo-order", "--reverse", "--stdin"]
     out = git.read(args, repository.top, "".join(f"{name}\n" for name in revisions).encode())
@@ -202,12 +197,3 @@ def _reachable(repository: Repository, writers: Collection[str], things: Collect
         own = {commit} if commit in things else ()
         reached[commit] = nothing.union(own, *(reached.get(parent, nothing) for parent in parents))
     return {writer: reached.get(writer, nothing) for writer in writers}
-
-
-def _common_ancestors(repository: Repository, commits: list[str]) -> list[str]:
-    try:
-        return git.read(["merge-base", "--octopus", *commits], repository.top).decode().split()
-    except git.GitFailed as error:
-        if error.code == 1:  # their histories have nothing in common
-            return []
-        raise

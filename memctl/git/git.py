@@ -8,6 +8,7 @@ with the settings of `git -c`, identities and dates are kept.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -152,6 +153,7 @@ def _pipe() -> tuple[int, int]:
             os.close(end)
 
 
+LOG = ("log", "--no-show-signature")  # the user's setting log.showSignature would add lines to the output
 ENGLISH = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # for commands whose messages are parsed
 _READING = {
     **ENGLISH,
@@ -236,6 +238,13 @@ def read(
     return finish(_spawn(args, cwd, stdin=stdin is not None, extra=extra), args, stdin)
 
 
+def try_read(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> bytes | None:
+    """Return the output of a git command that changes nothing, as `read` does; None if the command fails."""
+    with suppress(GitFailed):
+        return read(args, cwd, extra=extra)
+    return None
+
+
 def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator[bytes]:
     """Yield the output of a git command that changes nothing, piece by piece as it arrives.
 
@@ -243,7 +252,6 @@ def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator
     GitFailed after the last piece if the command failed.
     """
     process = _spawn(args, cwd, stdin=False, extra=_READING)
-    assert process.stdout is not None
     rest = b""
     try:
         while block := process.stdout.read1(1 << 16):  # type: ignore[attr-defined]
@@ -256,22 +264,32 @@ def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator
         end(process)
 
 
-def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Mapping[str, str] | None = None) -> bytes:
+def write(
+    args: Sequence[str],
+    cwd: Path,
+    stdin: bytes | None = None,
+    extra: Mapping[str, str] | None = None,
+    patience: float = 0.0,
+) -> bytes:
     """Run a git command that changes something, in the folder `cwd`, and return its output; raises GitFailed.
 
     `args` are its arguments without `git`, `stdin` is its input, and `extra` are environment variables to add, by name.
     """
-    process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
-    out, err = process.communicate(stdin)
-    if process.returncode:
+    deadline = time.monotonic() + patience
+    while True:
+        process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
+        out, err = process.communicate(stdin)
+        if not process.returncode:
+            return out
         answer, printed = err.decode(errors="replace"), out.decode(errors="replace")
         from memctl.git import locks
 
         error = GitFailed(args, process.returncode, answer or printed, printed if answer else "")
-        if error.hint is None and (lock := locks.parse(error.stderr, cwd)) is not None:
-            error.hint = "; ".join(locks.describe(lock))
-        raise error
-    return out
+        lock = locks.parse(error.stderr, cwd)
+        if lock is None or time.monotonic() >= deadline:
+            error.hint = "; ".join(locks.describe(lock)) if lock and error.hint is None else error.hint
+            raise error
+        time.sleep(0.05)
 
 
 def _spawn(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None = None) -> Process:
@@ -324,6 +342,11 @@ def run_pager(command: str, text: str) -> None:
 def decode_path(raw: bytes) -> str:
     r"""Return, as text, a path that Git printed as bytes; a byte that is not UTF-8 becomes an escape such as `\xe9`."""
     return raw.decode("utf-8", "backslashreplace")
+
+
+def paths(out: bytes) -> list[str]:
+    """Return the paths in an output of a git command that ends each with a NUL character, as by `-z`."""
+    return [decode_path(path) for path in out.split(b"\0") if path]
 
 
 def committing_process() -> str:

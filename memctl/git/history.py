@@ -21,7 +21,7 @@ from memctl.text import timestamps
 # By default Git shows no changes of a merge. For a file to which a merge gave a content that no parent has, the
 # difference from the first parent is enough.
 _MERGE_DIFF = "--diff-merges=first-parent"
-_LOG = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%x00%P%x00%ct%x00%an%x00%B%x00")
+_LOG = (*git.LOG, "-z", "--name-only", "--format=%x1e%H%x00%P%x00%ct%x00%an%x00%B%x00")
 _START = "(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)"  # of a commit in what _LOG prints
 
 
@@ -97,11 +97,9 @@ def has_discarded_versions(repository: Repository, path: str, revision: str, lim
     """
     if revision == "HEAD" and not repository.has_head():
         return False
-    args = ["log", "--no-show-signature", "--format=%H", f"--max-count={limit}"]
-    without, every = (
-        git.read([*args, *more, revision, "--", path], repository.top) for more in ([], ["--full-history"])
-    )
-    return without != every
+    options = ["--format=%H", f"--max-count={limit}", revision, "--", path]
+    every = git.read([*git.LOG, "--full-history", *options], repository.top)
+    return git.read([*git.LOG, *options], repository.top) != every
 
 
 def _commit(text: str) -> Commit:
@@ -134,9 +132,8 @@ def paths_ever(
     tips = ["--all"] if everywhere else _tips(repository, revision, beside)
     if not tips:
         return []
-    args = ["log", "--no-show-signature", "-z", "--name-only", "--format=", "--diff-filter=A", "--no-renames"]
-    args += ["-c", "--full-history", *tips]
-    args += [f"--since={since}"] if since else []
+    args = [*git.LOG, "-z", "--name-only", "--format=", "--diff-filter=A", "--no-renames", "-c", "--full-history"]
+    args += [*tips, f"--since={since}"] if since else tips
     out = git.read([*args, "--", folder], repository.top)
     return [os.fsdecode(path).lstrip("\n") for path in out.split(b"\0") if path.strip(b"\n")]
 
@@ -151,7 +148,7 @@ def paths_gone(repository: Repository, folder: str, beside: str = "") -> list[st
     tips = _tips(repository, "HEAD", beside)
     if not tips:
         return []
-    args = ["log", "--no-show-signature", "-z", "--name-status", "--format=", "--diff-filter=AD", "--no-renames"]
+    args = [*git.LOG, "-z", "--name-status", "--format=", "--diff-filter=AD", "--no-renames"]
     out = git.read([*args, "-c", "--full-history", *tips, "--", folder], repository.top)
     # A status, of a merge one letter for each parent, then the path; line breaks are between commits.
     items = [item for part in out.split(b"\0") if (item := part.lstrip(b"\n"))]
@@ -186,10 +183,9 @@ def latest(repository: Repository, limit: int, *, with_first: bool = True) -> It
     """
     if not repository.has_head():
         return
-    args = ["log", "--no-show-signature", "-z", "--name-status", "--no-renames", f"--max-count={limit}"]
-    args = ["-c", f"log.showRoot={with_first}", *args]
-    date, subject, paths = "", "", list[str]()
+    args = ["-c", f"log.showRoot={with_first}", *git.LOG, "-z", "--name-status", "--no-renames", f"--max-count={limit}"]
     items = git.stream([*args, "--format=%x1e%ct %s", *_without_boundary(repository)], repository.top)
+    date, subject, paths = "", "", list[str]()
     for item in items:
         if item.startswith(b"\x1e"):
             if date:
@@ -211,7 +207,7 @@ def paths_touched(repository: Repository, limit: int, without: str) -> Callable[
     """
     if not repository.has_head():
         return set
-    args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", f"--max-count={limit}", "--format="]
+    args = [*git.LOG, "-z", "--name-only", "--no-renames", f"--max-count={limit}", "--format="]
     args += ["--full-history", "--sparse", *_without_boundary(repository), "--", f":(exclude,literal){without}"]
     process = git.start(args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"})
 
@@ -234,7 +230,7 @@ def last_version(repository: Repository, path: str, beside: str = "") -> tuple[s
     tips = _tips(repository, "HEAD", beside)
     if not tips:
         return None
-    args = ["log", "--no-show-signature", "--format=%H", "--max-count=1", "--diff-filter=AMT", "--no-renames", "-s"]
+    args = [*git.LOG, "--format=%H", "--max-count=1", "--diff-filter=AMT", "--no-renames", "-s"]
     for more in ([], ["--full-history"]):
         command = [*args, _MERGE_DIFF, *more, *tips, "--", path]
         if commit := git.read(command, repository.top).decode().strip():
@@ -252,7 +248,7 @@ def blobs_since(repository: Repository, path: str, base: str, limit: int) -> lis
     """
     if not repository.has_head():
         return []
-    args = ["log", "--no-show-signature", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%x1e%at", "-m"]
+    args = [*git.LOG, "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%x1e%at", "-m"]
     args += ["--full-history", f"--max-count={limit}", "HEAD", "--branches"]
     try:
         out = git.read([*args, *([f"^{base}"] if base else []), "--", path], repository.top)
@@ -282,9 +278,6 @@ class FileCommit(msgspec.Struct, frozen=True):
     is_root: bool
 
 
-_FILE_LOG = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%x00%P%x00%ct%x00%an%x00%B%x00")
-
-
 def file_commits(repository: Repository, path: str, revision: str, limit: int | None = None) -> list[FileCommit]:
     """Return the commits that touched a file, newest first.
 
@@ -292,22 +285,22 @@ def file_commits(repository: Repository, path: str, revision: str, limit: int | 
     """
     most = [] if limit is None else [f"--max-count={limit}"]
     try:
-        return _file_commits(repository, [*_FILE_LOG, "--follow", *most, revision, "--", path])
+        return _file_commits(repository, [*_LOG, "--follow", *most, revision, "--", path])
     except git.GitFailed:
         if not repository.is_partial:
             raise
-        return _file_commits(repository, [*_FILE_LOG, "--no-renames", *most, revision, "--", path])
+        return _file_commits(repository, [*_LOG, "--no-renames", *most, revision, "--", path])
 
 
 def file_commit(repository: Repository, commit: str, path: str) -> FileCommit:
     """Return the author, time and message of a commit, together with `path`, the path that a file has in it."""
-    return msgspec.structs.replace(_file_commits(repository, [*_FILE_LOG, "--no-walk", commit])[0], path=path)
+    return msgspec.structs.replace(_file_commits(repository, [*_LOG, "--no-walk", commit])[0], path=path)
 
 
 def _file_commits(repository: Repository, args: Sequence[str]) -> list[FileCommit]:
     result = []
     out = git.read(args, repository.top, extra=git.OFFLINE).decode(errors="backslashreplace")
-    for part in re.split("(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)", out):
+    for part in re.split(_START, out):
         if part:
             name, parents, seconds, author, body, names = part.split("\0", 5)
             path = names.strip("\0\n").partition("\0")[0]
@@ -331,8 +324,7 @@ class LastState(msgspec.Struct, frozen=True):
 
 def last_state(repository: Repository, path: str, revision: str) -> LastState | None:
     """Return where the last version of a path is, in the history of a revision; None if the path was never in it."""
-    args = ["log", "--no-show-signature", "--max-count=1", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%H"]
-    args.append(_MERGE_DIFF)
+    args = [*git.LOG, "--max-count=1", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%H", _MERGE_DIFF]
     # The latest commit that changed the path. For a folder Git lists the files in it, so names are compared.
     out = git.read([*args, "--diff-filter=AMTD", revision, "--", path], repository.top)
     commit, *raw = out.split(b"\0")
@@ -348,11 +340,7 @@ def last_state(repository: Repository, path: str, revision: str) -> LastState | 
 
 def is_ancestor(repository: Repository, commit: str, other: str) -> bool:
     """Return whether `commit` is in the history of `other`; False if this clone lacks one of the two."""
-    try:
-        git.read(["merge-base", "--is-ancestor", commit, other], repository.top)
-    except git.GitFailed:
-        return False
-    return True
+    return git.try_read(["merge-base", "--is-ancestor", commit, other], repository.top) is not None
 
 
 def commit_before(repository: Repository, moment: str) -> str:

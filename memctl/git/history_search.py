@@ -57,7 +57,8 @@ def find(repository: Repository, texts: Iterable[str], folder: str, seconds: flo
                 is_complete = False
                 break
         is_complete &= count < _MOST_COMMITS
-    return Matches(tuple(commits), _refs_containing(repository, list(commits)), is_complete)
+    containing = [word for commit in list(commits)[-_BATCH_SIZE:] for word in ("--contains", commit)]
+    return Matches(tuple(commits), tuple(_refs(repository, containing) if containing else ()), is_complete)
 
 
 def staged_files(repository: Repository, texts: Iterable[str], folder: str) -> list[str]:
@@ -75,7 +76,7 @@ def staged_files(repository: Repository, texts: Iterable[str], folder: str) -> l
 def _changes(repository: Repository, arguments: Sequence[str]) -> Iterator[tuple[str, bytes, list[str]]]:
     """Yield commits with their messages and the blobs that they added, newest first."""
     mark = os.urandom(16).hex()  # a separator that occurs in no message
-    args = ["log", "--no-show-signature", "-z", f"--format={mark}%H %B{mark} ", "--raw", "--no-abbrev", "--no-renames"]
+    args = [*git.LOG, "-z", f"--format={mark}%H %B{mark} ", "--raw", "--no-abbrev", "--no-renames"]
     args += ["--diff-merges=first-parent", "--full-history", f"--max-count={_MOST_COMMITS}", *arguments]
     pieces = git.stream(args, repository.top, mark.encode())
     next(pieces, b"")
@@ -102,9 +103,3 @@ def _batches(
 def _refs(repository: Repository, arguments: Sequence[str]) -> list[str]:
     out = git.read(["for-each-ref", "--format=%(refname)", *arguments], repository.top)
     return os.fsdecode(out).split("\n")[:-1]
-
-
-def _refs_containing(repository: Repository, commits: Sequence[str]) -> tuple[str, ...]:
-    """Return the refs from which one of some commits can be reached."""
-    arguments = [argument for commit in commits[-_BATCH_SIZE:] for argument in ("--contains", commit)]
-    return tuple(_refs(repository, arguments)) if arguments else ()

@@ -28,14 +28,12 @@ def mode(repository: Repository) -> str:
     value = repository.setting(SETTING.lower())
     if value is None:
         return ""
-    if value in (ALL, RECORDS, NONE):
-        return value
-    converted = _BOOLEANS.get(value.lower())
-    if converted is None:
+    chosen = value if value in (ALL, RECORDS, NONE) else _BOOLEANS.get(value.lower())
+    if chosen is None:
         raise UnknownValue(
             f"{SETTING} is {value[:40]!r}; it must be {ALL}, {RECORDS} or {NONE}", f"run `git config {SETTING} {ALL}`"
         )
-    return converted
+    return chosen
 
 
 def default(repository: Repository) -> str:
@@ -64,8 +62,7 @@ def keep_all(repository: Repository) -> None:
 
 def decide(repository: Repository) -> str:
     """Return the value of memctl.hookCommits; if the setting is missing, set it to its default first."""
-    chosen = mode(repository)
-    if chosen:
+    if chosen := mode(repository):
         return chosen
     chosen = default(repository)
     with suppress(git.GitFailed):  # the config can't be written: the value is decided again next time

@@ -83,32 +83,17 @@ _BODIES = {
 }
 _MANUAL_LINES = {
     "pre-commit": """\
-if [ -f CONFIG ] && command -v memctl >/dev/null; then
     [ ! -e "$(git rev-parse --git-path BATCH)" ] || MEMCTL commit --batch || exit
     [ ! -e "$(git rev-parse --git-path MERGE_HEAD)" ] || MEMCTL render --staged || exit
-    MEMCTL check --staged || exit
-fi
-""",
+    MEMCTL check --staged || exit""",
     "pre-merge-commit": """\
-if [ -f CONFIG ] && command -v memctl >/dev/null; then
-    MEMCTL render --staged && MEMCTL check --staged || exit
-fi
-""",
+    MEMCTL render --staged && MEMCTL check --staged || exit""",
     "post-merge": """\
-if [ -f CONFIG ] && command -v memctl >/dev/null; then
-    [ "$1" != 0 ] || MEMCTL render --merged
-fi
-""",
+    [ "$1" != 0 ] || MEMCTL render --merged""",
     "post-commit": """\
-if [ -f CONFIG ] && command -v memctl >/dev/null; then
-    [ ! -e "$(git rev-parse --git-path BATCH)" ] || (unset GIT_INDEX_FILE && MEMCTL commit --batch)
-fi
-""",
+    [ ! -e "$(git rev-parse --git-path BATCH)" ] || (unset GIT_INDEX_FILE && MEMCTL commit --batch)""",
     "post-checkout": """\
-if [ -f CONFIG ] && command -v memctl >/dev/null; then
-    [ "$3" != 1 ] || [ ! -e "$(git rev-parse --git-path BATCH)" ] || MEMCTL commit --batch
-fi
-""",
+    [ "$3" != 1 ] || [ ! -e "$(git rev-parse --git-path BATCH)" ] || MEMCTL commit --batch""",
 }
 _CALL = re.compile(rb"^[^#\n]*\bmemctl\b[^\n]* (?:check --staged|render --merged|commit --batch)\b", re.MULTILINE)
 _FOLDER_NOTE = "# The folder of this hook was made for it, and goes with it if nothing else is in there.\n"
@@ -262,7 +247,8 @@ def manual_lines(name: str, memory: str) -> str:
         "BATCH": f"memctl/{'' if at_top else memory.replace('%', '%25').replace('/', '%2F') + '%2F'}.memory/batch",
         "MEMCTL": "memctl" if at_top else f"memctl -C {shlex.quote(memory)}",
     }
-    return re.sub("|".join(values), lambda match: values[match[0]], _MANUAL_LINES[name])
+    lines = f"if [ -f CONFIG ] && command -v memctl >/dev/null; then\n{_MANUAL_LINES[name]}\nfi\n"
+    return re.sub("|".join(values), lambda match: values[match[0]], lines)
 
 
 def apply(change: HookChange) -> None:

@@ -117,17 +117,13 @@ def skipped(out: bytes) -> frozenset[str]:
 
 def sparse_paths(repository: Repository, folder: str) -> list[str]:
     """Return the files below a folder that are in HEAD, but not in the worktree because of a sparse checkout."""
-    out = git.read(["ls-files", "-t", "-z", "--", folder], repository.top)
-    skipped = [git.decode_path(item[2:]) for item in out.split(b"\0") if item[:1] == b"S"]
-    return [path for path in skipped if not os.path.lexists(repository.top / path)]
+    paths = sorted(skipped(read(repository, folder)))
+    return [path for path in paths if not os.path.lexists(repository.top / path)]
 
 
 def is_tracked(top: Path, path: str) -> bool:
     """Return whether the index has a file, by its path relative to the worktree's top; False if Git can't say."""
-    try:
-        return bool(git.read(["ls-files", "-z", "--", path], top))
-    except git.GitFailed:
-        return False
+    return bool(git.try_read(["ls-files", "-z", "--", path], top))
 
 
 def refresh(repository: Repository) -> None:
@@ -142,10 +138,7 @@ def remake_merge(repository: Repository) -> str:
     This is for the hook that Git runs right after a merge. If HEAD is not the merge commit that Git has just made (its
     file MERGE_HEAD still names the merged commits), nothing changes, and "" is returned.
     """
-    try:
-        merging = (repository.git_dir / "MERGE_HEAD").read_text().split()
-    except OSError:
-        return ""
+    merging = repository.merging()
     raw = git.read(["cat-file", "commit", "HEAD"], repository.top)
     head, _, message = raw.partition(b"\n\n")
     parents = [line[7:].decode() for line in head.split(b"\n") if line.startswith(b"parent ")]

@@ -21,7 +21,7 @@ from memctl.text import timestamps
 
 # With `-c` Git lists for a merge only the files that differ from all of its parents. The settings log.showRoot and
 # log.follow could hide the files of a root commit and add those of another path.
-_LOG = ("log", "--no-show-signature", "-z", "-c", "--raw", "--no-abbrev", "--no-renames", "--root", "--no-follow")
+_LOG = (*git.LOG, "-z", "-c", "--raw", "--no-abbrev", "--no-renames", "--root", "--no-follow")
 _FORMAT = "--format=%x1e%H %ct" + "".join(
     f" %(trailers:key=Memctl-{key},valueonly,separator=%x2C)" for key in ("Op", "Base", "Changes")
 )

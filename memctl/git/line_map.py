@@ -74,11 +74,8 @@ def compare(repository: Repository, before: str, after: str) -> LineMap | None:
     `before` is a blob id. `after` is a blob id, too, or the path of a file in the worktree, which begins with `./`.
     Returns None if a partial clone lacks one of the blobs; nothing is fetched.
     """
-    try:
-        out = git.read([*_NO_REFRESH, *_DIFF, before, after], repository.top, extra=git.OFFLINE)
-    except git.GitFailed:
-        return None
-    return LineMap(tuple(_hunks(out.split(b"\n"))))
+    out = git.try_read([*_NO_REFRESH, *_DIFF, before, after], repository.top, git.OFFLINE)
+    return None if out is None else LineMap(tuple(_hunks(out.split(b"\n"))))
 
 
 def _hunks(lines: Iterable[bytes]) -> Iterable[Hunk]:

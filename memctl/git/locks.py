@@ -36,9 +36,8 @@ def existing(git_dir: Path, common_dir: Path, branch: str) -> list[Path]:
     `git_dir` is the worktree's own Git directory, `common_dir` the one that all worktrees share, and `branch` HEAD's
     branch (refs/heads/…), "" for none.
     """
-    wanted = [git_dir / name for name in _WORKTREE_FILES] + [
-        common_dir / name for name in (*_CLONE_FILES, branch) if name
-    ]
+    wanted = [git_dir / name for name in _WORKTREE_FILES]
+    wanted += [common_dir / name for name in (*_CLONE_FILES, branch) if name]
     return [lock for file in dict.fromkeys(wanted) if (lock := file.with_name(f"{file.name}.lock")).exists()]
 
 

@@ -45,24 +45,16 @@ class Objects(AnsweringProcess):
 
 def _read_object(out: IO[bytes], limit: int | None) -> Object | None:
     """Return the next object in the output; None for a missing one."""
-    head = _read_head(out)
-    if head is None:
+    words = coprocess.line(out).split()  # id, kind and size
+    if len(words) != 3 or words[1] not in _KINDS or not words[2].isdigit():
         return None
-    name, kind, size = head
+    size = int(words[2])
     data = None if limit is not None and size > limit else _read_exactly(out, size)
     if data is None:
         for position in range(0, size, _BLOCK):
             _read_exactly(out, min(_BLOCK, size - position))
     _read_exactly(out, 1)
-    return Object(name, kind, data)
-
-
-def _read_head(out: IO[bytes]) -> tuple[str, str, int] | None:
-    """Return id, kind and size from the first line of the next answer; None if it says that the object is missing."""
-    words = coprocess.line(out).split()
-    if len(words) != 3 or words[1] not in _KINDS or not words[2].isdigit():
-        return None
-    return words[0].decode(), words[1].decode(), int(words[2])
+    return Object(words[0].decode(), words[1].decode(), data)
 
 
 def _read_exactly(out: IO[bytes], size: int) -> bytes:

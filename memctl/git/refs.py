@@ -139,14 +139,7 @@ def _lock_file(repository: Repository, ref: str) -> Path:
 
 def base(repository: Repository, one: str, other: str) -> str:
     """Return the merge base of two commits, given by their ids; "" if they have no common history."""
-    if one == other:
-        return one
-    try:
-        return git.read(["merge-base", one, other], repository.top).decode().strip()
-    except git.GitFailed as error:
-        if error.code == 1:
-            return ""
-        raise
+    return one if one == other else next(iter(repository.merge_bases(one, other)), "")
 
 
 def contains(repository: Repository, history: str, commit: str) -> bool:
@@ -191,7 +184,7 @@ def fetch_with(
     They are not fetched if the first ref is missing, or if another process has locked one of them. Raises MemctlError
     if no remote has that name, or if the remote can't be reached.
     """
-    _refuse_unknown(repository, remote)
+    refuse_unknown(repository, remote)
     deadline = time.monotonic() + _PATIENCE
     args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
     while True:
@@ -228,7 +221,8 @@ def push(repository: Repository, remote: str, ref: str, commit: str, expected: s
     return run_push(repository, [*options, remote, f"{commit}:{ref}"])
 
 
-def _refuse_unknown(repository: Repository, remote: str) -> None:
+def refuse_unknown(repository: Repository, remote: str) -> None:
+    """Raise MemctlError if the repository has no remote with the name `remote`."""
     remotes = repository.remotes()
     if remote not in remotes:
         names = ", ".join(remotes)

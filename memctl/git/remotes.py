@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import msgspec
 
-from memctl.errors import USAGE, MemctlError
+from memctl.errors import MemctlError
 from memctl.git import git, refs
 from memctl.git.push import PushRefused, run_push
 from memctl.git.repository import Repository
@@ -71,9 +71,7 @@ def upstream(repository: Repository, branch: str, chosen: str = "") -> Upstream:
     known = repository.remotes()
     names = ", ".join(known)
     if chosen:
-        if chosen not in known:
-            hint = f"the remotes are {names}" if names else "`git remote add NAME ADDRESS` adds one"
-            raise MemctlError(f"there is no remote {chosen!r}", hint, USAGE)
+        refs.refuse_unknown(repository, chosen)
         return Upstream(branch, chosen, ref if ref and remote == chosen else branch)
     if not known:
         raise MemctlError("this repository has no remote", "`git remote add NAME ADDRESS` adds one")
@@ -87,19 +85,11 @@ def upstream(repository: Repository, branch: str, chosen: str = "") -> Upstream:
     return Upstream(branch, remote, ref)
 
 
-def fetch(repository: Repository, upstream: Upstream) -> str:
-    """Fetch the upstream and its turn ref (see SyncTurn), and return the upstream's commit.
-
-    Returns "" if the remote has no such branch. Raises MemctlError if the remote can't be reached.
-    """
-    return fetch_with(repository, upstream, ())[0]
-
-
-def fetch_with(repository: Repository, upstream: Upstream, also: Sequence[tuple[str, str]]) -> tuple[str, bool]:
+def fetch(repository: Repository, upstream: Upstream, also: Sequence[tuple[str, str]] = ()) -> tuple[str, bool]:
     """Fetch the upstream, its turn ref (see SyncTurn), and further refs given as pairs of remote and local ref.
 
-    Returns the upstream's commit, and whether the further refs were fetched, too. Raises MemctlError if the remote
-    can't be reached.
+    Returns the upstream's commit, "" if the remote has no such branch, and whether the further refs were fetched, too.
+    Raises MemctlError if the remote can't be reached.
     """
     turn = (upstream.turn_ref, upstream.turn_tracking_ref)
     return refs.fetch_with(repository, upstream.remote, upstream.ref, upstream.tracking_ref, (turn, *also))
@@ -107,11 +97,9 @@ def fetch_with(repository: Repository, upstream: Upstream, also: Sequence[tuple[
 
 def default(repository: Repository, remote: str) -> str:
     """Return the branch that the HEAD of a remote points to; "" if there is none or the remote can't be reached."""
-    try:
-        answer = git.read(["ls-remote", "--symref", remote, "HEAD"], repository.top).decode(errors="replace")
-    except git.GitFailed:
-        return ""
-    ref, _, name = answer.partition("\n")[0].removeprefix("ref: ").partition("\t")
+    answer = git.try_read(["ls-remote", "--symref", remote, "HEAD"], repository.top) or b""
+    first = answer.decode(errors="replace").partition("\n")[0]
+    ref, _, name = first.removeprefix("ref: ").partition("\t")
     return ref.removeprefix(_HEADS) if name == "HEAD" and ref.startswith(_HEADS) else ""
 
 
@@ -124,7 +112,7 @@ def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
         return run_push(repository, [upstream.remote, f"{commit}:{upstream.ref}"])
     except git.GitFailed as error:  # a hook refused, or the connection broke, perhaps after the remote took the push
         with suppress(MemctlError):
-            if refs.contains(repository, fetch(repository, upstream), commit):
+            if refs.contains(repository, fetch(repository, upstream)[0], commit):
                 return True
         raise PushRefused(error.output or error.message) from None
 
@@ -149,18 +137,12 @@ def count_outside(repository: Repository, new: str, old: str, folder: str) -> in
 
 def settings(repository: Repository, key: str) -> list[str]:
     """Return all values of a Git setting that may have several."""
-    try:
-        return os.fsdecode(git.read(["config", "-z", "--get-all", key], repository.top)).split("\0")[:-1]
-    except git.GitFailed:
-        return []
+    return os.fsdecode(git.try_read(["config", "-z", "--get-all", key], repository.top) or b"").split("\0")[:-1]
 
 
 def setting(repository: Repository, key: str) -> str:
     """Return the value of a Git setting, "" if it is not set."""
-    try:
-        return os.fsdecode(git.read(["config", "--get", key], repository.top)).rstrip("\n")
-    except git.GitFailed:
-        return ""
+    return os.fsdecode(git.try_read(["config", "--get", key], repository.top) or b"").rstrip("\n")
 
 
 class SyncTurn:

@@ -172,11 +172,8 @@ class Repository:
 
     def default_branch(self, remote: str) -> str:
         """Return the branch that was a remote's default when this clone was made, such as "main"; "" if unknown."""
-        try:
-            ref = git.read(["symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD"], self.top)
-        except git.GitFailed:
-            return ""
-        return os.fsdecode(ref).strip().removeprefix(f"refs/remotes/{remote}/")
+        ref = git.try_read(["symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD"], self.top)
+        return os.fsdecode(ref or b"").strip().removeprefix(f"refs/remotes/{remote}/")
 
     def tip(self, ref: str) -> str:
         """Return the commit that a ref points to, "" if there is no such ref; files are read, which saves a process.
@@ -194,12 +191,10 @@ class Repository:
             return text
         if text is None and not (self.common_dir / "reftable").is_dir():
             return self._packed_ref(ref)
-        try:
-            return git.read(["rev-parse", "--verify", "--quiet", ref], self.top).decode().strip()
-        except git.GitFailed:
-            if text is None:
-                return ""
-            raise self._broken(ref, file) from None
+        commit = git.try_read(["rev-parse", "--verify", "--quiet", ref], self.top)
+        if commit is None and text is not None:
+            raise self._broken(ref, file)
+        return (commit or b"").decode().strip()
 
     def _broken(self, ref: str, file: Path) -> MemctlError:
         """Return the error for a ref with an empty file, as after a power failure, with the last commit in its log."""
@@ -214,16 +209,26 @@ class Repository:
 
     def resolve(self, revision: str) -> str:
         """Return the id of the commit that a revision names; raises MemctlError if it names none."""
-        try:
-            if revision.startswith("^"):
-                raise git.GitFailed(["rev-parse"], 1, "")
-            out = git.read(["rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"], self.top)
-            return out.decode().strip()
-        except git.GitFailed:
+        args = ["rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"]
+        commit = None if revision.startswith("^") else git.try_read(args, self.top)
+        if commit is None:
             raise MemctlError(
                 f"this repository has no revision {revision!r}",
                 "give a commit, a branch or a tag; `memctl log` lists commits",
-            ) from None
+            )
+        return commit.decode().strip()
+
+    def merge_bases(self, *args: str) -> list[str]:
+        """Return the merge bases that `git merge-base` gives for some commits, [] if they have no common history.
+
+        `args` are the ids of the commits, and options such as `--all`.
+        """
+        try:
+            return git.read(["merge-base", *args], self.top).decode().split()
+        except git.GitFailed as error:
+            if error.code == 1:
+                return []
+            raise
 
     def has_head(self) -> bool:
         """Return whether HEAD has a commit; False before the repository's first one."""
@@ -265,6 +270,12 @@ class Repository:
     def is_merging(self) -> bool:
         """Return whether a merge waits for its `git commit`."""
         return (self.git_dir / "MERGE_HEAD").exists()
+
+    def merging(self) -> list[str]:
+        """Return the ids of the commits that an unfinished merge merges into HEAD."""
+        with suppress(OSError):
+            return (self.git_dir / "MERGE_HEAD").read_text().split()
+        return []
 
     def ask_settings(self) -> None:
         """Start the Git command that lists the settings, without waiting for it; the method `settings` waits."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 
@@ -76,12 +76,7 @@ class StatusProcess:
         items = self._items
         if self._untracked and not ignored:  # a .gitignore outside of the folder may have changed which are ignored
             items = git.read([*_STATUS, *_ALL, self.prefix], self.repository.top).split(b"\0")
-        differing = []
-        for item in items:
-            count = _FIELDS_BEFORE_PATH.get(item[:1])
-            if count is not None and (ignored or item[:1] != b"!"):
-                differing.append(git.decode_path(item.split(b" ", count)[count]))
-        return differing
+        return [path for fields, path in parse(items) if ignored or fields[0] != b"!"]
 
     @cached_property
     def _items(self) -> list[bytes]:
@@ -100,6 +95,18 @@ class StatusProcess:
 
         self._settings = traced_settings.read(err)
         return out
+
+
+def parse(items: Iterable[bytes]) -> Iterator[tuple[list[bytes], str]]:
+    """Yield the fields and the path of each file among the items that `git status --porcelain=v2 -z` printed.
+
+    The first field is `1` or `u` (in conflict) for a tracked file, `?` for an untracked and `!` for an ignored one.
+    """
+    for item in items:
+        count = _FIELDS_BEFORE_PATH.get(item[:1])
+        if count is not None:
+            *fields, path = item.split(b" ", count)
+            yield fields, git.decode_path(path)
 
 
 class UntrackedNames:

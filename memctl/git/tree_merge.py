@@ -79,23 +79,9 @@ def _listing(repository: Repository, tree: str) -> dict[str, Leaf]:
     (tree_object,) = repository.objects.read([f"{tree}^{{tree}}"])
     if tree_object is None or tree_object.data is None:
         raise MemctlError(f"the repository lacks the Git tree {tree}", "`git fsck` lists everything that is missing")
-    listing, position, digits = {}, 0, len(tree_object.id) // 2
-    while position < len(tree_object.data):  # "MODE NAME\0" and the id in bytes, again and again
-        end = tree_object.data.index(b"\0", position)
-        mode, _, name = tree_object.data[position:end].partition(b" ")
-        position = end + 1 + digits
-        listing[os.fsdecode(name)] = Leaf(mode.decode(), tree_object.data[end + 1 : position].hex())
-    return listing
+    from memctl.git import trees  # mostly a merge compares texts alone
 
-
-def bases(repository: Repository, one: str, other: str) -> list[str]:
-    """Return the merge bases of two commits: none, one, or several after criss-cross merges."""
-    try:
-        return git.read(["merge-base", "--all", one, other], repository.top).decode().split()
-    except git.GitFailed as error:
-        if error.code == 1:
-            return []
-        raise
+    return {os.fsdecode(name): Leaf(mode.decode(), blob) for mode, name, blob in trees.items(tree_object)}
 
 
 def store(repository: Repository, contents: Sequence[bytes]) -> list[str]:
@@ -181,7 +167,6 @@ class _TreeWriter:
             for name, leaf in entries.items()
         ]
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         with suppress(BrokenPipeError):
             self._process.stdin.write(b"".join([*lines, b"\0"]))
             self._process.stdin.flush()

@@ -69,11 +69,8 @@ def local_blob(repository: Repository, blob: str, limit: int) -> bytes | None:
     """
     if not repository.is_partial:
         return blobs(repository, [blob], limit)[blob]
-    try:
-        content = git.read(["cat-file", "blob", blob], repository.top, extra=git.OFFLINE)
-    except git.GitFailed:
-        return None
-    return content if len(content) <= limit else None
+    content = git.try_read(["cat-file", "blob", blob], repository.top, git.OFFLINE)
+    return content if content is not None and len(content) <= limit else None
 
 
 def blob_ids(repository: Repository, revision: str, paths: Iterable[str]) -> dict[str, str]:
@@ -143,15 +140,13 @@ def blob_ids_at(repository: Repository, places: Iterable[tuple[str, str]]) -> di
 
     No blob is read, since Git would fetch each blob that a partial clone does not have.
     """
-    wanted = [(commit, *_split_path(path)) for commit, path in dict.fromkeys(places) if "\n" not in path]
+    wanted = [(commit, *path.rpartition("/")[::2]) for commit, path in dict.fromkeys(places) if "\n" not in path]
     folders = list(dict.fromkeys((commit, folder) for commit, folder, _ in wanted))
-    if not folders:
-        return {}
     # A name that ends with a slash can only be a tree's.
     names = [f"{commit}:{folder}/" if folder else f"{commit}:" for commit, folder in folders]
     trees = {place: item for place, item in zip(folders, repository.objects.read(names), strict=True) if item}
     listed = {item.id: item for item in trees.values()}
-    files = {name: _files_in(item) for name, item in listed.items()}
+    files = {name: {path: blob for mode, path, blob in items(item) if mode in _FILES} for name, item in listed.items()}
     result = {}
     for commit, folder, name in wanted:
         tree = trees.get((commit, folder))
@@ -161,21 +156,11 @@ def blob_ids_at(repository: Repository, places: Iterable[tuple[str, str]]) -> di
     return result
 
 
-def _split_path(path: str) -> tuple[str, str]:
-    folder, _, name = path.rpartition("/")
-    return folder, name
-
-
-def _files_in(tree: Object) -> dict[bytes, str]:
-    """Return the blobs of the files in a tree, by name.
-
-    Each entry is a mode, a space, the name, a zero byte, and the id.
-    """
-    data, size, blobs, start = tree.data or b"", len(tree.id) // 2, dict[bytes, str](), 0
-    while start < len(data):
+def items(tree: Object) -> Iterator[tuple[bytes, bytes, str]]:
+    """Yield the mode, the name and the id of each file and folder in a tree."""
+    data, size, start = tree.data or b"", len(tree.id) // 2, 0
+    while start < len(data):  # a mode, a space, the name, a zero byte, and the id in bytes, again and again
         end = data.index(b"\0", start)
         mode, _, name = data[start:end].partition(b" ")
         start = end + 1 + size
-        if mode in _FILES:
-            blobs[name] = data[end + 1 : start].hex()
-    return blobs
+        yield mode, name, data[end + 1 : start].hex()

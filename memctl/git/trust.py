@@ -85,11 +85,8 @@ def is_refused(repository: Repository) -> bool:
 
 def _settings(repository: Repository) -> tuple[dict[str, str], list[str], list[str]]:
     """Return memctl's settings by name, the user's patterns of trusted remotes, and the addresses of all remotes."""
-    try:
-        out = os.fsdecode(git.read(["config", "-z", "--show-scope", "--get-regexp", _SETTINGS_PATTERN], repository.top))
-    except git.GitFailed:
-        return {}, [], []  # none of these is set
-    fields = iter(out.split("\0"))
+    args = ["config", "-z", "--show-scope", "--get-regexp", _SETTINGS_PATTERN]
+    fields = iter(os.fsdecode(git.try_read(args, repository.top) or b"").split("\0"))  # Git fails if none is set
     settings: dict[str, str] = {}
     patterns: list[str] = []
     addresses: list[str] = []

@@ -482,7 +482,7 @@ def _sessions(repository: Repository, commits: Collection[str]) -> dict[str, tup
     """Return (session, author) of each commit that names a session in its trailers, by commit id."""
     if not commits:
         return {}
-    args = ["log", "--no-show-signature", "--no-walk", "--stdin", "-z"]
+    args = [*git.LOG, "--no-walk", "--stdin", "-z"]
     args.append("--format=%H%x1f%(trailers:key=Memctl-Session,valueonly,separator=%x2C)%x1f%an")
     out = git.read(args, repository.top, "".join(f"{name}\n" for name in sorted(commits)).encode())
     rows = (item.split("\x1f", 2) for item in out.decode(errors="replace").split("\0") if item)

@@ -193,9 +193,7 @@ def _problems(checkpoint: Checkpoint, path: str) -> list[tuple[str, str]]:
     differs = "the file's name must consist of the checkpoint's workflow, window, version and id"
     wrong = [("format", newer)] if checkpoint.format > FORMAT else []
     wrong += [] if agrees else [("checkpoint_id", differs)]
-    try:
-        timestamps.parse(checkpoint.saved_at)
-    except ValueError:
+    if not timestamps.is_moment(checkpoint.saved_at):
         wrong.append(("saved_at", f"{checkpoint.saved_at!r} is not a time such as 2025-11-04T14:32:00Z"))
     # Files outside of the repository are allowed by absolute paths; a relative path that leads out is refused.
     paths = {

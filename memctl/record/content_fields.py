@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
+from memctl.record.frontmatter import clean_newlines
 from memctl.record.kinds import Field
-from memctl.text.headings import close_fence, outside_fences, split
+from memctl.text.headings import ITEM, close_fence, outside_fences, split
 from memctl.text.lazy_regex import lazy_regex
 
 # Lines that would open a section or look like a merge conflict; `---` makes the line above it a heading.
@@ -19,7 +20,6 @@ _OPENS_SECTION = lazy_regex(r"\\* {0,3}##(?:[ \t]|$)")
 _UNDERLINES = lazy_regex(r"\\* {0,3}-+[ \t]*")
 _OPENS_CONFLICT = lazy_regex(r"\\*<{7}(?: |$)")
 _RULE = lazy_regex(r"\\*(?:-[ \t]*)+$", re.MULTILINE)  # an item of dashes alone would be a line across the page
-_ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class HasFields(Protocol):
@@ -44,6 +44,11 @@ def content(kind: HasFields, body: str) -> dict[str, str | list[str]]:
         text = section.body.strip("\n")
         contents[field.name] = list(map(_unescaped_item, parse_items(text))) if field.is_list else _unescape(text)
     return contents
+
+
+def clean(value: str | list[str]) -> str | list[str]:
+    """Return the value of a content field with LF line ends."""
+    return clean_newlines(value) if isinstance(value, str) else [clean_newlines(item) for item in value]
 
 
 def compose(field: Field, value: str | list[str]) -> str:
@@ -95,7 +100,7 @@ def parse_items(text: str) -> list[str]:
     items: list[list[str]] = []
     fresh = True
     for line in text.split("\n"):
-        match = _ITEM.fullmatch(line)
+        match = ITEM.fullmatch(line)
         if match:
             items.append([match[1]])
         elif not line.strip():

@@ -123,16 +123,8 @@ def parse_frontmatter(text: str, path: str) -> tuple[dict[str, Any], str]:
     """
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise InvalidRecord(
-            [
-                Fault(
-                    path,
-                    line,
-                    "",
-                    "the line contains a NUL character, so Git treats the file as binary: remove the character",
-                )
-            ]
-        )
+        message = "the line contains a NUL character, so Git treats the file as binary: remove the character"
+        raise InvalidRecord([Fault(path, line, "", message)])
     try:
         return read(text)
     except FrontMatterError as error:
@@ -162,7 +154,10 @@ def _scalar(value: Any) -> str:
         return "{" + ", ".join(f"{_quote(name)}: {_flow(item)}" for name, item in value.items()) + "}"
     if not isinstance(value, str):
         return "[" + ", ".join(map(_flow, value)) + "]"
-    if (_MOMENT.fullmatch(value) and _is_valid_time(value)) or _UUID.fullmatch(value):
+    from memctl.text.timestamps import is_moment  # only writers need it
+
+    # Text in the form of a time need not be one: YAML readers fail for the 31st of February.
+    if (_MOMENT.fullmatch(value) and is_moment(value)) or _UUID.fullmatch(value):
         return value
     if _PLAIN.fullmatch(value) and value.lower() not in _RESERVED and value.isprintable():
         return value
@@ -177,18 +172,9 @@ def _flow(value: Any) -> str:
 def _quote(text: str) -> str:
     import json  # 1 ms, and most texts need no quotes
 
-    return _escape(json.dumps(text, ensure_ascii=False))
-
-
-def _is_valid_time(moment: str) -> bool:
-    """Return whether a text of the form of a time is one: YAML readers fail for the 31st of February."""
-    from memctl.text import timestamps  # only writers need it
-
-    try:
-        timestamps.parse(moment)
-    except ValueError:
-        return False
-    return True
+    quoted = json.dumps(text, ensure_ascii=False)
+    # YAML does not allow the others raw; those past U+FFFF stay, for which JSON has no escape.
+    return "".join(c if c.isprintable() or ord(c) > 0xFFFF else f"\\u{ord(c):04x}" for c in quoted)
 
 
 def _number(value: float) -> str:
@@ -198,13 +184,6 @@ def _number(value: float) -> str:
         raise ValueError(f"{text} is not a number")
     mantissa, e, exponent = text.partition("e")
     return f"{mantissa}{'' if '.' in mantissa else '.0'}e{exponent}" if e else text
-
-
-def _escape(quoted: str) -> str:
-    """Escape the characters that YAML does not allow raw; those past U+FFFF stay, for which JSON has no escape."""
-    if quoted.isprintable():
-        return quoted
-    return "".join(c if c.isprintable() or ord(c) > 0xFFFF else f"\\u{ord(c):04x}" for c in quoted)
 
 
 def read_canonical(head: str) -> dict[str, Any] | None:
@@ -268,8 +247,6 @@ def _read_scalar(text: str) -> Any:
         if lower in _RESERVED or not text.isprintable():
             return _CONSTANTS.get(text, _NOT_CANONICAL)
         return text
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
     if _INT.fullmatch(text):
         return int(text)
     if _MOMENT.fullmatch(text) or _UUID.fullmatch(text):

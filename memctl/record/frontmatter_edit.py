@@ -124,4 +124,5 @@ def invalid_record(text: str, path: str, wrong: list[tuple[str, str]]) -> Invali
     `wrong` are pairs of a key and a message.
     """
     lines = {block.key: block.line for block in blocks(text)}
-    return InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])
+    keys = [field.partition("[")[0] for field, _ in wrong]  # `sections[2]` is an item of the list `sections`
+    return InvalidRecord([Fault(path, lines.get(key, 1), *pair) for key, pair in zip(keys, wrong, strict=True)])

@@ -65,22 +65,17 @@ def read(text: str, path: str) -> Handoff:
     Raises InvalidRecord if the file is not a valid record, or if giver or taker is missing.
     """
     record, body = parse(text, path)
-    values, _ = frontmatter.read(frontmatter.clean_newlines(text))
+    text = frontmatter.clean_newlines(text)
+    values, _ = frontmatter.read(text)
     try:
         parties = msgspec.convert({key: values[key] for key in KEYS if values.get(key) is not None}, Parties)
     except msgspec.ValidationError as error:
-        field, message = field_and_message(error)
-        raise InvalidRecord([Fault(path, _line(text, field), field, message)]) from None
+        raise frontmatter_edit.invalid_record(text, path, [field_and_message(error)]) from None
     for field in ("from_agent_id", "to_agent_id", "answered_by"):
         if not getattr(parties, field).isprintable():
-            raise InvalidRecord([Fault(path, _line(text, field), field, "must be one line of printable characters")])
+            wrong = (field, "must be one line of printable characters")
+            raise frontmatter_edit.invalid_record(text, path, [wrong])
     return Handoff(record, parties, body)
-
-
-def _line(text: str, field: str) -> int:
-    """Return the line of a key; for an item of a list, that of the list's key; 1 if there is none."""
-    blocks = frontmatter_edit.blocks(frontmatter.clean_newlines(text))
-    return next((block.line for block in blocks if block.key == field.partition("[")[0]), 1)
 
 
 def from_record(snapshot: Snapshot, record: Record) -> Handoff:

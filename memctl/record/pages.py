@@ -205,17 +205,10 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         everything = (*self.sections, *self.details)
         if part := [page for page in everything if wanted in page.title.casefold()]:
             return _single(name, part)
-        if not everything:
-            raise MemctlError(
-                f"there is no section {name!r}",
-                "the memory has no section yet: `memctl section add TITLE` adds one",
-                USAGE,
-                "not-found",
-            )
         known = ", ".join(f"{page.id} {page.title}" for page in everything)
-        raise MemctlError(
-            f"there is no section {name!r}", f"the sections and pages of details are {known}", USAGE, "not-found"
-        )
+        hint = f"the sections and pages of details are {known}"
+        hint = hint if known else "the memory has no section yet: `memctl section add TITLE` adds one"
+        raise MemctlError(f"there is no section {name!r}", hint, USAGE, "not-found")
 
     def fault_of(self, marker: str) -> Fault | None:
         """Return the fault of a page that can't be read, by a marker with the page's number (§3.1 or §3.1.2).
@@ -385,11 +378,8 @@ def _wrong_values(values: dict[str, Any]) -> list[tuple[str, str]]:
         for path, _, blob in (item.rpartition(" "),)
         if not path.strip() or "\n" in path or not re.fullmatch("[0-9a-f]{7,64}", blob) or is_unsafe_path(path)
     ]
-    if values.get("timestamp") is not None:
-        try:
-            timestamps.parse(values["timestamp"])
-        except ValueError:
-            wrong.append(("timestamp", disallowed(values["timestamp"], timestamps.ALLOWED)))
+    if values.get("timestamp") is not None and not timestamps.is_moment(values["timestamp"]):
+        wrong.append(("timestamp", disallowed(values["timestamp"], timestamps.ALLOWED)))
     for name in ("title", "agent_id"):
         if (value := values.get(name)) is not None and (not value.strip() or CONTROL_CHARACTERS.search(value)):
             wrong.append((name, disallowed(value, "one line of text without control characters")))
@@ -411,8 +401,8 @@ def code_lines(reference: str) -> tuple[str, tuple[int, int]] | None:
 
 def last_line(reference: str) -> int:
     """Return the number of the last line that a code reference names, 0 if it names no lines."""
-    match = _LINES.fullmatch(reference)
-    return int(match[3] or match[2]) if match else 0
+    lines = code_lines(reference)
+    return lines[1][1] if lines else 0
 
 
 def refuse_line_zero(references: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record import frontmatter, ids
-from memctl.record.errors import FrontMatterError
+from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.frontmatter import parse_frontmatter
 from memctl.record.kinds import KINDS, SEVERITIES
 from memctl.record.record import LISTS, ORDER, TIMES, TITLE, TITLE_LIMIT, Record
@@ -64,6 +64,14 @@ def parse(text: str, path: str) -> tuple[Record, str]:
     return record, body
 
 
+def parse_new(text: str, path: str, what: str) -> tuple[Record, str]:
+    """Return the record in a text, and the text's body; raises MemctlError, which calls the text `what`, if invalid."""
+    try:
+        return parse(text, path)
+    except InvalidRecord as error:
+        raise MemctlError(f"{what} is not a valid record:\n{error}") from None
+
+
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
     """Return the errors in a record's front matter as pairs of a field and a message, in the order of the fields.
 
@@ -112,10 +120,8 @@ def _wrong_values(record: Record, wrong_times: list[tuple[str, str]]) -> list[tu
     wrong += wrong_times
     if record.section is not None and not SECTION.fullmatch(record.section):
         wrong.append(("section", disallowed(record.section, _ALLOWED["section"])))
-    for tag in record.tags:
-        if not tag.strip() or "," in tag or _has_control_characters(tag):
-            wrong.append(("tags", disallowed(record.tags, _ALLOWED["tags"])))
-            break
+    if any(not tag.strip() or "," in tag or _has_control_characters(tag) for tag in record.tags):
+        wrong.append(("tags", disallowed(record.tags, _ALLOWED["tags"])))
     for name in ("title", "agent_id", "project_id"):
         if _has_control_characters(getattr(record, name)):
             wrong.append((name, disallowed(getattr(record, name), "one line of text without control characters")))

@@ -243,9 +243,7 @@ def _problems(values: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
         wrong.append(("session_id", f"is {front.session_id!r}, but must be {match['id']!r} as in the file's name"))
     for key in _TIMES:
         value = getattr(front, key)
-        try:
-            timestamps.parse(value) if value is not None else ""
-        except ValueError:
+        if value is not None and not timestamps.is_moment(value):
             wrong.append((key, f"{value!r} is not a time ({timestamps.ALLOWED})"))
     return wrong
 
@@ -275,9 +273,8 @@ def _rows(heading: str, section: str) -> Iterator[TrailRow]:
     for line in section.split("\n"):
         if match := _READ.match(line) if heading == READ else _ROW.match(line):
             groups = match.groupdict()
-            span = groups["path"] if heading == READ else groups["path"].replace("\\|", "|")
-            what = (groups["what"] or "").strip()
-            what = what if heading == READ else what.replace("\\|", "|")
+            cells = groups["path"], (groups["what"] or "").strip()
+            span, what = cells if heading == READ else (cell.replace("\\|", "|") for cell in cells)
             yield TrailRow(_strip_span(span), groups.get("action") or "read", what)
 
 

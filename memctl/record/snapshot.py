@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -115,6 +116,12 @@ class Snapshot:
         """Return the body of a record, in Markdown."""
         return body_of(self.read(record.path), record.path)
 
+    def try_read(self, path: str) -> str | None:
+        """Return the text of a file below `.memory/`, None if it is missing or can't be read."""
+        with suppress(InvalidRecord, OSError):
+            return self.read(path)
+        return None
+
     def find(self, identifier: str) -> Record | None:
         """Return the record with an id, or with the UUID in its field `memory_id`; None if there is none.
 
@@ -158,17 +165,15 @@ class Snapshot:
             return exact[0]
         if exact:
             same = exact[0].id == exact[1].id  # two clones used one id; the records differ in memory_id
-            shown = [
-                f"  {f'{r.memory_id}  {r.path}' if same else r.id}  {' '.join(r.title.split())}" for r in exact[:5]
-            ]
-            more = [f"  and {len(exact) - 5:,} more"] if len(exact) > 5 else []
+            names = [f"{r.memory_id}  {r.path}" if same else r.id for r in exact]
+            lines = [f"\n  {name}  {' '.join(r.title.split())}" for name, r in zip(names, exact, strict=True)]
             hint = "`memctl renumber` gives them different ids" if same else "give the whole id"
-            raise MemctlError("\n".join([f"{reference!r} matches several records:", *shown, *more]), hint)
+            more = f"\n  and {len(exact) - 5:,} more" if len(exact) > 5 else ""
+            raise MemctlError(f"{reference!r} matches several records:{''.join(lines[:5])}{more}", hint)
         self._refuse_broken(wanted)
         self.withheld.refuse_record(wanted)
-        raise MemctlError(
-            f"there is no record {reference!r}{self._place()}", self._suggestion(wanted), kind="not-found"
-        )
+        place = "" if self.source == "disk" else f" at {self.source}"
+        raise MemctlError(f"there is no record {reference!r}{place}", self._suggestion(wanted), kind="not-found")
 
     def with_foreign_name(self, name: str) -> list[Record]:
         """Return the records to which another tool gave the name `name`, such as `bd-xmf`, in their front matter."""
@@ -187,9 +192,6 @@ class Snapshot:
                 f"{ids.id_in_path(faults[0].path)} can't be read: {faults[0]}",
                 "correct the file; `memctl check` lists all files that can't be read",
             )
-
-    def _place(self) -> str:
-        return "" if self.source == "disk" else f" at {self.source}"
 
     def _suggestion(self, wanted: str) -> str:
         from difflib import get_close_matches

@@ -45,11 +45,8 @@ def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
     """
     if match := _BREAKS.search(head):
         line = head.count("\n", 0, match.start()) + 2
-        raise FrontMatterError(
-            line,
-            "",
-            f"the front matter contains the unusual line break U+{ord(match[0]):04X}: replace it with a normal one",
-        )
+        what = f"the unusual line break U+{ord(match[0]):04X}"
+        raise FrontMatterError(line, "", f"the front matter contains {what}: replace it with a normal one")
     if head[:1] in (" ", "\t"):
         raise FrontMatterError(2, "", _NO_LIST)
     # The library strips blank lines at both ends, which would shift line numbers and shorten a block at the end.
@@ -103,7 +100,6 @@ def _refuse_tricks(events: Iterable[Any]) -> None:
 
 def _value(node: Any, key: str, keys: tuple[type, ...], below: tuple[type, ...]) -> Any:
     """Return the value of a node; `keys` are the allowed types of its keys, `below` those of keys inside its values."""
-    line = node.start_mark.line + 2
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, key, below, below) for item in node.value]
     if isinstance(node, yaml.MappingNode):
@@ -117,10 +113,10 @@ def _value(node: Any, key: str, keys: tuple[type, ...], below: tuple[type, ...])
                 raise FrontMatterError(name_node.start_mark.line + 2, name, f"the key `{name}` occurs twice", DUPLICATE)
             values[name] = _value(value_node, key or str(name), below, below)
         return values
-    return _scalar_value(node, key, line)
+    return _scalar_value(node, key)
 
 
-def _scalar_value(node: Any, key: str, line: int) -> Any:
+def _scalar_value(node: Any, key: str) -> Any:
     text = node.value
     kind = node.tag.rpartition(":")[2]
     if node.style or kind in ("str", "timestamp", "value"):
@@ -134,6 +130,5 @@ def _scalar_value(node: Any, key: str, line: int) -> Any:
     if kind == "null" and text in ("", "~", "null"):
         return None
     meaning = {"bool": "true or false", "int": "a number in another base", "float": "a number", "null": "nothing"}
-    raise FrontMatterError(
-        line, key, f"YAML reads {text} without quotes as {meaning.get(kind, kind)}: put it in quotes"
-    )
+    message = f"YAML reads {text} without quotes as {meaning.get(kind, kind)}: put it in quotes"
+    raise FrontMatterError(node.start_mark.line + 2, key, message)

@@ -160,8 +160,7 @@ def trailers(memory: Memory, commit: str) -> message.Trailers:
 def paths(memory: Memory, batch: Batch) -> list[str]:
     """Return the files that the changes of a batch touch, as paths below `.memory/`."""
     args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", batch.base, batch.tip, "--", memory.prefix]
-    out = git.read(args, memory.repository.top)
-    return [git.decode_path(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path]
+    return [path[len(memory.prefix) + 1 :] for path in git.paths(git.read(args, memory.repository.top))]
 
 
 def differing_from_tip(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> dict[str, str]:
@@ -260,7 +259,7 @@ def _user_commits(memory: Memory) -> dict[str, tuple[str, str]]:
     if not tip:
         return {}
     own = [tip, f"^{head}"] if head else [tip]  # without the branch's history, which the ref also reaches
-    args = ["log", "--no-show-signature", "-z", "--merges", "--grep=^Memctl-Commit: ", "--format=%B", *own]
+    args = [*git.LOG, "-z", "--merges", "--grep=^Memctl-Commit: ", "--format=%B", *own]
     messages = git.read(args, memory.repository.top).decode(errors="replace").split("\0")
     from memctl.git import message
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 from zlib import crc32
 
 import msgspec
@@ -27,6 +28,7 @@ from memctl.record.record import Record
 FILE = "cache.db"  # in the folder of the worktree's memory
 # Raise it when facts are read from the repository's files in another way: purposes, outlines.
 _READING_VERSION = 3
+T = TypeVar("T")
 _TIMEOUT = 2  # seconds to wait for another process that writes
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _RULES = f"{_PACKAGE}/text/credentials/rules.txt"
@@ -60,18 +62,25 @@ class Undecodable(MemctlError, sqlite3.DatabaseError):
     """Raised if a row of a cache can't be decoded."""
 
 
-def discard_undecodable(database: sqlite3.Connection) -> Undecodable:
-    """Delete the file of a cache in which a row can't be decoded, and return an error for the caller to raise.
+def decoder(database: sqlite3.Connection, form: type[T]) -> Callable[[bytes], T]:
+    """Return a function that decodes values of a cache; it raises Undecodable, and deletes the cache's file then.
 
     `database` is the open connection to the cache. A cache in memory has no file to delete.
     """
-    file = database.execute("PRAGMA database_list").fetchone()[2]
-    if file:
-        discard(Path(file))
-    return Undecodable(
-        "memctl's cache of the memory was damaged; it is deleted now, and the next command makes it again",
-        "run the command again",
-    )
+    decode = msgspec.msgpack.Decoder(form).decode
+
+    def checked(packed: bytes) -> T:
+        try:
+            return decode(packed)
+        except msgspec.MsgspecError:
+            if file := database.execute("PRAGMA database_list").fetchone()[2]:
+                discard(Path(file))
+            raise Undecodable(
+                "memctl's cache of the memory was damaged; it is deleted now, and the next command makes it again",
+                "run the command again",
+            ) from None
+
+    return checked
 
 
 class CacheState(msgspec.Struct, frozen=True):
@@ -84,33 +93,6 @@ class CacheState(msgspec.Struct, frozen=True):
 
     head: tuple[str, str]
     differing: dict[str, str]  # stat by path
-
-
-class CacheContents(msgspec.Struct, frozen=True):
-    """The contents of a cache at one moment, not decoded yet: its records, and the faults of invalid files.
-
-    `state` says how the worktree was at the cache's last update. `packed` is a list of Record in msgpack.
-    `packed_faults` has a list of Fault in msgpack for each invalid file. `database` is the connection to the cache from
-    which these were read.
-    """
-
-    state: CacheState
-    packed: bytes
-    packed_faults: list[bytes]
-    database: sqlite3.Connection
-
-    def decoded(self) -> tuple[list[Record], list[Fault]]:
-        """Return the cache's records, and the faults of its invalid files, both decoded and in the order of paths.
-
-        Raises Undecodable if they can't be decoded; the cache's file is deleted then.
-        """
-        try:
-            faults = [
-                fault for packed in self.packed_faults for fault in msgspec.msgpack.decode(packed, type=list[Fault])
-            ]
-            return msgspec.msgpack.decode(self.packed, type=list[Record]), faults
-        except msgspec.MsgspecError:
-            raise discard_undecodable(self.database) from None
 
 
 class Cache:
@@ -129,8 +111,7 @@ class Cache:
         if file is not None:
             for _ in range(2):
                 try:
-                    if not file.exists():
-                        private_files.make_file(file)
+                    private_files.make_file(file)
                     return cls(connect(file, _prepare))
                 except sqlite3.DatabaseError as error:
                     if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
@@ -140,8 +121,12 @@ class Cache:
                     break
         return cls(connect(None, _prepare))
 
-    def view(self, *, only_open: bool = False) -> CacheContents:
-        """Return the cache's records (all, or only the open ones) and the faults of invalid files at one moment."""
+    def view(self, *, only_open: bool = False) -> tuple[CacheState, tuple[list[Record], list[Fault]]]:
+        """Return the cache's records (all, or only the open ones) and the faults of invalid files at one moment.
+
+        Both are in the order of paths. Before them comes how the worktree was at the cache's last update. Raises
+        Undecodable if they can't be decoded; the cache's file is deleted then.
+        """
         with self.transaction("BEGIN"):
             state, changes = self._state()
             faults = self.database.execute("SELECT faults FROM records WHERE faults NOT NULL ORDER BY path").fetchall()
@@ -149,7 +134,9 @@ class Cache:
             packed = row[0] if row else self._pack_rows(only_open)
         if row is None:
             self._store_packed(packed, changes, only_open)
-        return CacheContents(state, packed, [row[0] for row in faults], self.database)
+        decode = decoder(self.database, list[Fault])
+        records = decoder(self.database, list[Record])(packed)
+        return state, (records, [fault for row in faults for fault in decode(row[0])])
 
     def state(self) -> CacheState:
         """Return what the cache knows of the worktree: HEAD's commit, and the files that differed from it."""
@@ -186,13 +173,10 @@ class Cache:
 
     def records_at(self, paths: Iterable[str]) -> dict[str, Record]:
         """Return the records at some paths, by path; paths without a valid record are left out."""
-        decode = msgspec.msgpack.Decoder(Record).decode
+        decode = decoder(self.database, Record)
         find = "SELECT record FROM records WHERE path = ? AND record NOT NULL"
         rows = ((path, self.database.execute(find, (path,)).fetchone()) for path in paths)
-        try:
-            return {path: decode(row[0]) for path, row in rows if row}
-        except msgspec.MsgspecError:
-            raise discard_undecodable(self.database) from None
+        return {path: decode(row[0]) for path, row in rows if row}
 
     def paths(self) -> set[str]:
         """Return the paths of all files in the cache."""

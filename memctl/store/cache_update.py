@@ -16,13 +16,12 @@ import msgspec
 from memctl.git import git, trees
 from memctl.record import mentions
 from memctl.record.errors import Fault, InvalidRecord
-from memctl.record.kinds import BY_FOLDER
 from memctl.record.mentions import Mention
 from memctl.record.pages import code_path
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.store import files
-from memctl.store.cache import FILE, Cache, CacheState, discard_undecodable
+from memctl.store.cache import FILE, Cache, CacheState, decoder
 from memctl.store.memory import Memory
 from memctl.text import characters
 
@@ -101,18 +100,14 @@ def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: t
         return set()
     top = memory.repository.top
     before, now = (f"{commit}:{memory.prefix}" if commit else "" for commit in (known[0], head[0]))
-    try:
-        if before and now and known[1] == head[1]:
-            out = git.read(["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, now], top)
-            names = {git.decode_path(name) for name in out.split(b"\0") if name}
-            return {name for name in names if files.is_cached_path(name)}
-    except git.GitFailed:
-        pass  # the older commit is no longer there, or one of them has no memory
-    names = cache.paths()
-    with suppress(git.GitFailed):  # HEAD has no memory
-        listed = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", now], top) if now else b""
-        names |= set(map(git.decode_path, listed.split(b"\0")))
-    return {name for name in names if files.is_cached_path(name)}
+    out = None
+    if before and now and known[1] == head[1]:
+        out = git.try_read(["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, now], top)
+    if out is not None:
+        return set(filter(files.is_cached_path, git.paths(out)))
+    # There is no older commit any more, or one of the two has no memory.
+    listed = git.try_read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", now], top) if now else None
+    return set(filter(files.is_cached_path, (*cache.paths(), *git.paths(listed or b""))))
 
 
 def _parse_files(
@@ -178,7 +173,7 @@ def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
     Git would give the text. Only records are parsed; for other files the result has only `path`, `stat` and `blob`.
     Raises InvalidRecord for an invalid record.
     """
-    if not files.is_record_path(path, BY_FOLDER):
+    if not files.is_record_path(path):
         return ParsedFile(path, stat, None, "", [], [], blob=blob)
     record, body = parse(text, path)
     first_line = text.count("\n", 0, len(text) - len(body)) + 1
@@ -186,14 +181,10 @@ def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
     if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
         found_mentions.append(mentions.Mention(1, mentions.IGNORE))
     weight = characters.weight(text)
-    marks = (_has_credential(text), bool(characters.first_control_character(text)), "blockers" in body.casefold())
-    return ParsedFile(path, stat, record, body, found_mentions, [], weight, *marks, blob)
-
-
-def _has_credential(text: str) -> bool:
     from memctl.text.credentials import is_in  # 1 ms, and pages and sessions need none
 
-    return is_in(text)
+    marks = (is_in(text), bool(characters.first_control_character(text)), "blockers" in body.casefold())
+    return ParsedFile(path, stat, record, body, found_mentions, [], weight, *marks, blob)
 
 
 def invalid_file(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
@@ -202,7 +193,7 @@ def invalid_file(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
     `faults` are the faults of the file, [] if it is missing; they are stored for records only. `stat` is a stamp of the
     file if it differs from HEAD, else "".
     """
-    return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path, BY_FOLDER) else [])
+    return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path) else [])
 
 
 def update(
@@ -227,7 +218,7 @@ def update(
                 new["updates"] = str(number)
                 if not _log(cache, number, changed):
                     new["logged_from"] = str(number)
-            if any(files.is_record_path(path, BY_FOLDER) for path in changed):
+            if any(files.is_record_path(path) for path in changed):
                 _drop_computed(cache)
                 new["changes"] = str(int(state.get("changes", "0")) + 1)
         cache.database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", new.items())
@@ -284,10 +275,7 @@ def _remove(cache: Cache, path: str) -> None:
     row = cache.database.execute("SELECT number, record FROM records WHERE path = ?", (path,)).fetchone()
     if row:
         if row[1] is not None:
-            try:
-                _count_tags(cache, [msgspec.msgpack.decode(row[1], type=Record)], -1)
-            except msgspec.MsgspecError:
-                raise discard_undecodable(cache.database) from None
+            _count_tags(cache, [decoder(cache.database, Record)(row[1])], -1)
         cache.database.execute("DELETE FROM records WHERE number = ?", row[:1])
         cache.database.execute("DELETE FROM code_refs WHERE path = ?", (path,))
 
@@ -297,8 +285,7 @@ def _count_tags(cache: Cache, records: Iterable[Record], step: int) -> None:
     counts: Counter[tuple[str, str]] = Counter()
     for record in records:
         if record.is_open:
-            place = record.place
-            counts.update((tag, place) for tag in set(record.tags))
+            counts.update((tag, record.place) for tag in set(record.tags))
     cache.database.executemany(
         "INSERT INTO tags VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
         [(tag, place, step * count) for (tag, place), count in counts.items()],
@@ -319,17 +306,8 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
     marks = (item.weight, int(item.is_suspicious), int(item.has_controls), int(item.has_blockers))
     dated = (record.timestamp, *marks, record.recorded, record.title, record.id, record.status)
     lists = (f",{','.join(values)}," if values else "" for values in (record.tags, record.aliases))  # none has a comma
-    return (
-        *stored,
-        *columns,
-        *dated,
-        int(record.is_archived),
-        record.section,
-        record.agent_id,
-        *lists,
-        record.expires_at,
-        item.blob,
-    )
+    place = (int(record.is_archived), record.section, record.agent_id)
+    return *stored, *columns, *dated, *place, *lists, record.expires_at, item.blob
 
 
 def erase(cache: Cache) -> None:

@@ -9,14 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
 from msgspec.json import encode
 
 from memctl.record.errors import Fault
 from memctl.record.kinds import BY_PREFIX, HANDOFF, SEVERITIES
 from memctl.record.record import Record
 from memctl.store import retrieval_counts
-from memctl.store.cache import Cache, Undecodable, discard_undecodable
+from memctl.store.cache import Cache, Undecodable, decoder
 
 if TYPE_CHECKING:
     from memctl.record.mentions import Mention
@@ -175,14 +174,14 @@ class StoredCatalogue:
         from memctl.record.mentions import Mention
 
         rows = self._database.execute("SELECT path, mentions FROM records WHERE mentions NOT NULL ORDER BY path")
-        decode = self._decoder(list[Mention])
+        decode = decoder(self._database, list[Mention])
         return {path: decode(stored) for path, stored in rows}
 
     def mentioning(self, text: str) -> list[str]:
         from memctl.record.mentions import Mention
 
         query = "SELECT path, mentions FROM records WHERE mentions NOT NULL AND instr(mentions, ?) ORDER BY path"
-        rows, decode = self._database.execute(query, (text.encode(),)), self._decoder(list[Mention])
+        rows, decode = self._database.execute(query, (text.encode(),)), decoder(self._database, list[Mention])
         return [path for path, stored in rows if any(mention.text == text for mention in decode(stored))]
 
     def severe(self, place: str) -> list[Record]:
@@ -198,19 +197,16 @@ class StoredCatalogue:
         return self._database.execute("SELECT 1 FROM clean WHERE digest = ?", (key,)).fetchone() is not None
 
     def keep_clean(self, keys: Sequence[bytes]) -> None:
-        rows = [(key,) for key in keys]
-        if rows:
+        if keys:
             # If another process is writing, the texts are searched again next time.
-            with suppress(sqlite3.OperationalError):
-                self._database.execute("BEGIN IMMEDIATE")
-                self._database.executemany("INSERT OR IGNORE INTO clean VALUES (?)", rows)
-                self._database.execute("COMMIT")
+            with suppress(sqlite3.OperationalError), Cache(self._database).transaction("BEGIN IMMEDIATE"):
+                self._database.executemany("INSERT OR IGNORE INTO clean VALUES (?)", [(key,) for key in keys])
 
     def with_control_characters(self) -> list[str]:
         return self._column("path", "has_controls ORDER BY path")
 
     def faults(self) -> list[Fault]:
-        decode = self._decoder(list[Fault])
+        decode = decoder(self._database, list[Fault])
         return [fault for packed in self._column("faults", "faults NOT NULL ORDER BY path") for fault in decode(packed)]
 
     def recall(self, key: bytes) -> bytes | None:
@@ -236,7 +232,7 @@ class StoredCatalogue:
         return [row[0] for row in self._database.execute(f"SELECT {name} FROM records WHERE {condition}", values)]
 
     def _records(self, condition: str, *values: Any) -> list[Record]:
-        decode = self._decoder(Record)
+        decode = decoder(self._database, Record)
         try:
             return [decode(packed) for packed in self._column("record", condition, *values)]
         except Undecodable:
@@ -252,18 +248,6 @@ class StoredCatalogue:
     @cached_property
     def _totals(self) -> Mapping[str, tuple[int, str]]:
         return {} if self._counts is None else retrieval_counts.counts(self._counts)
-
-    def _decoder(self, form: type[T]) -> Callable[[bytes], T]:
-        """Return a function that decodes values of the cache; it raises Undecodable."""
-        decode = msgspec.msgpack.Decoder(form).decode
-
-        def checked(packed: bytes) -> T:
-            try:
-                return decode(packed)
-            except msgspec.MsgspecError:
-                raise discard_undecodable(self._database) from None
-
-        return checked
 
 
 def _where(conditions: Iterable[Condition]) -> tuple[str, list[Any]]:

@@ -19,8 +19,9 @@ def compose(changes: Sequence[Change], base: str = "") -> str:
 
     `base` is the commit before the batch to which the new commit belongs; "" if it belongs to none.
     """
-    first = changes[0]
-    subject = f"{TYPE}: {first.op} {first.title}" if len(changes) == 1 else _joint_subject(changes)
+    ops = ", ".join(dict.fromkeys(change.op for change in changes))
+    names = dict.fromkeys(name for change in changes for name in change.ids or (change.title,))
+    subject = f"{TYPE}: {ops} {changes[0].title if len(changes) == 1 else ', '.join(names)}"
     trailers: list[tuple[str, str]] = []
     for change in changes:
         trailers.append(("Memctl-Op", change.op))
@@ -51,15 +52,11 @@ def compose_squash(subjects: Sequence[str], trailers: Sequence[message.Trailers]
     subject = listed[0] if len(listed) == 1 else f"{len(listed)} changes{': ' if names else ''}{names}"
     lines = [("Memctl-Op", op) for trailer in trailers for op in trailer.ops]
     lines += [("Memctl-Id", name) for name in ids] if len(ids) <= _MAX_IDS else [("Memctl-Count", str(len(ids)))]
-    lines += [("Memctl-Actor", trailer.actor) for trailer in trailers] + [
-        ("Memctl-Session", trailer.session) for trailer in trailers
-    ]
-    body = (
-        "\n".join(message.shorten(f"- {message.one_line(identifier)}") for identifier in listed)
-        if len(listed) > 1
-        else ""
-    )
-    return message.compose(f"{TYPE}: {subject}", body, [*lines, ("Memctl-Base", base), ("Memctl-Changes", tip)])
+    lines += [("Memctl-Actor", trailer.actor) for trailer in trailers]
+    lines += [("Memctl-Session", trailer.session) for trailer in trailers]
+    items = [message.shorten(f"- {message.one_line(text)}") for text in listed] if len(listed) > 1 else []
+    lines += [("Memctl-Base", base), ("Memctl-Changes", tip)]
+    return message.compose(f"{TYPE}: {subject}", "\n".join(items), lines)
 
 
 def compose_join(base: str, tip: str, commit: str) -> str:
@@ -70,9 +67,3 @@ def compose_join(base: str, tip: str, commit: str) -> str:
     """
     trailers = [("Memctl-Base", base), ("Memctl-Changes", tip), ("Memctl-Commit", commit)]
     return message.compose(f"{TYPE}: join the branch with a batch of its changes", "", trailers)
-
-
-def _joint_subject(changes: Sequence[Change]) -> str:
-    ops = ", ".join(dict.fromkeys(change.op for change in changes))
-    names = ", ".join(dict.fromkeys(name for change in changes for name in change.ids or (change.title,)))
-    return f"{TYPE}: {ops} {names}"

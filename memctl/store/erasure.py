@@ -11,7 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
@@ -54,7 +54,8 @@ def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool 
             if file.name == FILE:
                 _erase_from_cache(file, dry_run)
             elif file.name.startswith(search_index.NAME):
-                _discard_index(file, dry_run)
+                if not dry_run:
+                    discard(file)  # FTS5 leaves words of deleted rows in it (`secure-delete` came with SQLite 3.42)
             elif _erase_file(file, redact, held, dry_run):
                 done.append(file)
         except (OSError, sqlite3.Error) as error:
@@ -123,15 +124,7 @@ def _redact_backup(text: str, redact: Redact) -> str:
 def _erase_from_cache(file: Path, dry_run: bool) -> None:
     if not dry_run:
         cache = Cache.open(file)
-        try:
+        with closing(cache.database):
             if not cache.database.execute("PRAGMA database_list").fetchone()[2]:  # it could not be opened
                 raise MemctlError("another process is using memctl's cache of the memory", "run the command again")
             cache_update.erase(cache)
-        finally:
-            cache.database.close()
-
-
-def _discard_index(file: Path, dry_run: bool) -> None:
-    """Delete the index: FTS5 leaves words of deleted rows in it (its `secure-delete` came with SQLite 3.42)."""
-    if not dry_run:
-        discard(file)

@@ -79,11 +79,9 @@ def records_of_files(
     except _sqlite3.Error:
         return {}
     found = (
-        {name: [FileRecord(known[row[0]], *row) for row in rows if row[0] in known] for name, known in asked.items()}
-        if rows
-        else {}
+        (name, [FileRecord(known[row[0]], *row) for row in rows if row[0] in known]) for name, known in asked.items()
     )
-    return {name: records for name, records in found.items() if records}
+    return {name: records for name, records in found if records}
 
 
 def _connect(private: Path) -> _sqlite3.Connection:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 
 from memctl.record import pages
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER
 from memctl.record.parser import parse
 from memctl.store import files
 from memctl.store.memory import Memory
@@ -24,7 +24,7 @@ def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, .
         except InvalidRecord:
             return enclosing(f"§{number}", parent)
         return (page.id, *((page.section,) if page.section else ()))
-    if not files.is_record_path(path, BY_FOLDER):
+    if not files.is_record_path(path):
         return ()
     try:
         return enclosing(parse(text, path)[0].section or "", parent)
@@ -51,16 +51,10 @@ def enclosing(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
 
 def parent_on_disk(memory: Memory, marker: str) -> str:
     """Return the section (§2.N) to which a page of details (§3.N) in the worktree belongs, "" if that is unknown."""
-    for path in _detail_pages(memory, marker.removeprefix("§")):
-        try:
-            return pages.parse(files.read(memory.folder, path), path).section or ""
-        except (InvalidRecord, OSError, UnicodeError):
-            continue
-    return ""
-
-
-def _detail_pages(memory: Memory, number: str) -> Iterator[str]:
+    number = marker.removeprefix("§")
     for file in sorted((memory.folder / pages.DETAIL.folder).glob(f"{number}*.md")):
         path = f"{pages.DETAIL.folder}/{file.name}"
         if pages.number_at(path) == number:
-            yield path
+            with suppress(InvalidRecord, OSError, UnicodeError):
+                return pages.parse(files.read(memory.folder, path), path).section or ""
+    return ""

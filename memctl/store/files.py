@@ -51,6 +51,13 @@ def read(folder: Path, path: str) -> str:
     return FolderReader(folder).readable(path)
 
 
+def read_if_there(folder: Path, path: str) -> str | None:
+    """Return the text of a file of the memory as `read` does; None if there is no file at the path."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return read(folder, path)
+    return None
+
+
 class FolderReader:
     """A reader of many files of a memory. It looks only once whether a folder is a link, which saves time."""
 
@@ -116,10 +123,6 @@ def _content(file: str, size: int) -> bytes:
         return stream.read()
 
 
-def _parents(folder: Path, path: str) -> list[Path]:
-    return [folder / "/".join(path.split("/")[:depth]) for depth in range(1, path.count("/") + 1)]
-
-
 def not_regular(path: str) -> NotRegularFile:
     """Return the error for a path that is a link, folder or device instead of a regular file."""
     return NotRegularFile(
@@ -173,7 +176,8 @@ def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: It
             os.replace(temporary, file)
         for path in deletes:
             locate(folder, path).unlink(missing_ok=True)
-            for parent in _parents(folder, path)[::-1]:
+            for depth in range(path.count("/"), 0, -1):
+                parent = folder / "/".join(path.split("/")[:depth])
                 try:
                     parent.rmdir()  # Git keeps no empty folders either
                 except FileNotFoundError:
@@ -229,15 +233,13 @@ def flush(files: list[Path]) -> None:
             os.close(descriptor)
 
 
-def replace(file: Path, text: str) -> None:
+def replace(file: Path, text: str, *, is_private: bool = False) -> None:
     """Replace a file atomically without flushing it to the disk, for files that can be made again.
 
-    Raises OSError or MemctlError; no temporary file is left then.
+    A private file, which only its owner may read, is one of memctl's in the Git directory. Raises OSError or
+    MemctlError; no temporary file is left then.
     """
-    _move_into_place(write_temporary(file, text), file)
-
-
-def _move_into_place(temporary: Path, file: Path) -> None:
+    temporary = write_temporary(file, text, is_private=is_private)
     try:
         os.replace(temporary, file)
     except BaseException:
@@ -247,7 +249,7 @@ def _move_into_place(temporary: Path, file: Path) -> None:
 
 def replace_private(file: Path, text: str) -> None:
     """Replace a file of memctl's in the Git directory atomically; only its owner may read it."""
-    _move_into_place(write_temporary(file, text, is_private=True), file)
+    replace(file, text, is_private=True)
 
 
 def append_line(file: Path, line: bytes, *, is_private: bool = False) -> None:
@@ -256,15 +258,12 @@ def append_line(file: Path, line: bytes, *, is_private: bool = False) -> None:
     If the last line of the file was cut short, since its writer was killed, a line feed is added first. With
     `is_private` only the owner may read a new file.
     """
-    with open(file, "ab+", opener=_open_private if is_private else None) as stream:
+    opener = (lambda name, flags: private_files.open_file(Path(name), flags)) if is_private else None
+    with open(file, "ab+", opener=opener) as stream:
         if stream.seek(0, os.SEEK_END):
             stream.seek(-1, os.SEEK_END)
             line = line if stream.read(1) == b"\n" else b"\n" + line
         stream.write(line)
-
-
-def _open_private(file: str, flags: int) -> int:
-    return private_files.open_file(Path(file), flags)
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -324,14 +323,11 @@ def _as_git_writes(name: str) -> str:
     return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
-def is_record_path(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a path below `.memory/` is that of a record: a `.md` file, not hidden, in one of `folders`.
-
-    `folders` are the names of the folders of the record types.
-    """
+def is_record_path(path: str) -> bool:
+    """Return whether a path below `.memory/` is that of a record: a `.md` file, not hidden, in a folder of records."""
     top, slash, rest = path.partition("/")
     name = rest.rpartition("/")[2]
-    return bool(slash) and top in folders and name.endswith(".md") and not name.startswith(".")
+    return bool(slash) and top in BY_FOLDER and name.endswith(".md") and not name.startswith(".")
 
 
 def is_cached_path(path: str) -> bool:
@@ -346,7 +342,7 @@ def is_cached_path(path: str) -> bool:
         return "/" not in rest and rest.endswith(".md") and not rest.startswith(".")
     if top == CHECKPOINTS:
         return rest.endswith(".json")
-    return is_record_path(path, BY_FOLDER)
+    return is_record_path(path)
 
 
 def templates() -> Path:

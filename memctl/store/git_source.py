@@ -110,8 +110,7 @@ class InGit:
         return parse_config(self.read(CONFIG), f"{self._memory.prefix}/{CONFIG}")
 
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
-        view = self._cache.view(only_open=only_open)
-        return view.decoded()
+        return self._cache.view(only_open=only_open)[1]
 
     def read(self, path: str) -> str:
         entry = self._entries.get(path)
@@ -190,12 +189,10 @@ class InGit:
 
 class _Worktree(Protocol):
     name: str
+    prefix: str
 
     @property
     def config(self) -> Config: ...
-
-    @property
-    def prefix(self) -> str: ...
 
     def read(self, path: str, /) -> str: ...
 
@@ -241,7 +238,7 @@ class Overlay:
         return sorted(paths.union(self._source.names(folder)) - {p for p, text in self._texts.items() if text is None})
 
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
-        return self._cache.view(only_open=only_open).decoded()
+        return self._cache.view(only_open=only_open)[1]
 
     def catalogue(self) -> StoredCatalogue:
         from memctl.store.catalogue import StoredCatalogue

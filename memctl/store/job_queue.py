@@ -50,18 +50,10 @@ def add(folder: SessionDir, entry: Mapping[str, Any]) -> None:
     `folder` is the session's folder. `entry` is the event, which JSON must be able to represent; `run_jobs` passes it
     to the function that does the work.
     """
-    place = folder.root / JOBS
-    name = f"{time.time_ns():020d}-0-{folder.key}.json"
-    hidden = place / f".{name}"
     import json  # every command imports this module, and few need JSON
 
-    try:
-        with open(private_files.open_file(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
-            stream.write(json.dumps(entry).encode())
-        os.replace(hidden, place / name)
-    except OSError:
-        hidden.unlink(missing_ok=True)
-        raise
+    file = folder.root / JOBS / f"{time.time_ns():020d}-0-{folder.key}.json"
+    private_files.replace_file(file, json.dumps(entry).encode())
 
 
 def notes(root: Path) -> list[JobNote]:
@@ -175,11 +167,8 @@ def _try_job(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Faul
 def _run_job(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
     """Do the job of a note, and return whether the note has been deleted."""
     if note.tries >= MOST_TRIES:
-        fault(
-            MemctlError(
-                f"an event of an agent's session was dropped: {note.tries} processes that worked on it were killed"
-            )
-        )
+        why = f"{note.tries} processes that worked on it were killed"
+        fault(MemctlError(f"an event of an agent's session was dropped: {why}"))
         note.file.unlink(missing_ok=True)
         return True
     started = note.file.with_name(note.file.name.replace(f"-{note.tries}-", f"-{note.tries + 1}-", 1))

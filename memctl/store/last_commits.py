@@ -57,11 +57,11 @@ def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) 
     head = repository.resolve(at) if at is not None else repository.branch()[1]
     if not head:
         return {}
-    find, read = (
-        (_history_lookup(memory, paths, head), _no_blob) if at is not None else _worktree_lookup(memory, paths, head)
-    )
     result, edited = dict[str, Introduction](), set[str]()
-    if at is None:
+    if at is not None:
+        find = _history_lookup(memory, paths, head)
+    else:
+        find, read = _worktree_lookup(memory, paths, head)
         top = os.fspath(repository.top)  # paths are strings: with Path this took four times as long
         on_disk = [path for path in paths if os.path.isfile(f"{top}/{path}")]
         result = _find_introductions(memory, _worktree_blobs(memory, on_disk, head, read), find)
@@ -123,11 +123,17 @@ def _is_same(before: bytes | None, now: bytes | None) -> bool:
 
 
 def _history_lookup(memory: Memory, paths: Iterable[str], head: str) -> _Find:
-    result: dict[tuple[str, str], Introduction] = {}
     wanted = sorted(set(paths))
-    for introduction in _introductions(memory, wanted, head) if wanted else ():
-        result.setdefault((introduction.path, introduction.blob), introduction)
+    result = _by_text(_introductions(memory, wanted, head) if wanted else ())
     return lambda path, blob: result.get((path, blob))
+
+
+def _by_text(introductions: Iterable[Introduction]) -> dict[tuple[str, str], Introduction]:
+    """Return introductions by path and blob; of several of the same text, the first."""
+    result: dict[tuple[str, str], Introduction] = {}
+    for introduction in introductions:
+        result.setdefault((introduction.path, introduction.blob), introduction)
+    return result
 
 
 def _introductions(memory: Memory, paths: Sequence[str], revisions: str) -> Iterator[Introduction]:
@@ -140,15 +146,10 @@ def _introductions(memory: Memory, paths: Sequence[str], revisions: str) -> Iter
         if introduction.squashed and introduction.squashed != batch:
             batch, of_batch = introduction.squashed, {}
             if len(batches.existing_commits(memory, batch.split(".."))) == 2:
-                for change in introductions(memory.repository, paths, batch, first_parent=True):
-                    of_batch.setdefault((change.path, change.blob), change)
+                of_batch = _by_text(introductions(memory.repository, paths, batch, first_parent=True))
                 yield from of_batch.values()
         if not introduction.squashed or (introduction.path, introduction.blob) not in of_batch:
             yield introduction
-
-
-def _no_blob(path: str) -> str:
-    return ""
 
 
 def _worktree_lookup(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, _Read]:
@@ -157,11 +158,8 @@ def _worktree_lookup(memory: Memory, paths: Collection[str], head: str) -> tuple
     batch = batches.current(memory)
     if batch is None:
         return find, read
-    newest: dict[tuple[str, str], Introduction] = {}
-    for introduction in introductions(
-        memory.repository, sorted(paths), f"{batch.base}..{batch.tip}", first_parent=True
-    ):
-        newest.setdefault((introduction.path, introduction.blob), introduction)
+    revisions = f"{batch.base}..{batch.tip}"
+    newest = _by_text(introductions(memory.repository, sorted(paths), revisions, first_parent=True))
     return lambda path, blob: newest.get((path, blob)) or find(path, blob), read
 
 
@@ -171,7 +169,7 @@ def _head_lookup(memory: Memory, paths: Collection[str], head: str) -> tuple[_Fi
         cache = load.open_cache(memory)
         if _update_table(memory, cache, head):
             return _cache_lookup(memory, cache, paths)
-    return _history_lookup(memory, paths, head), _no_blob
+    return _history_lookup(memory, paths, head), lambda _: ""
 
 
 def _cache_lookup(memory: Memory, cache: Cache, paths: Collection[str]) -> tuple[_Find, _Read]:
@@ -201,16 +199,11 @@ def _update_table(memory: Memory, cache: Cache, head: str) -> bool:
         return True
     from memctl.git import history  # mostly the table is up to date
 
-    start = (
-        before[0]
-        if before[0] and before[1] == now[1] and history.is_ancestor(memory.repository, before[0], head)
-        else ""
-    )
+    start = before[0] if before[1] == now[1] else ""
+    start = start if start and history.is_ancestor(memory.repository, start, head) else ""
     revisions = f"{start}..{head}" if start else head
     folders = [memory.tracked(folder) for folder in BY_FOLDER]
-    result: dict[tuple[str, str], Introduction] = {}
-    for introduction in _introductions(memory, folders, revisions):
-        result.setdefault((introduction.path, introduction.blob), introduction)
+    result = _by_text(_introductions(memory, folders, revisions))
     with cache.transaction("BEGIN IMMEDIATE"):
         known = _stored_head(cache)
         if start and known not in (before, now):  # another process has updated the table meanwhile
@@ -259,7 +252,6 @@ class CommitsBetween:
         """Return the paths of the records that at least one of `commits` (ids) changed, sorted."""
         if self._cache is None or not commits:
             return []
-        statement = (
-            f"SELECT DISTINCT path FROM introductions WHERE id IN ({', '.join('?' * len(commits))}) ORDER BY path"
-        )
+        wanted = f"id IN ({', '.join('?' * len(commits))})"
+        statement = f"SELECT DISTINCT path FROM introductions WHERE {wanted} ORDER BY path"
         return [path for (path,) in self._cache.database.execute(statement, list(commits))]

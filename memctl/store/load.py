@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -17,9 +17,9 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git
+from memctl.git.status import parse
 from memctl.record.config import Config
 from memctl.record.errors import Fault
-from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, retrieval_counts, sessions_ref
@@ -27,7 +27,7 @@ from memctl.store.cache import FILE, Cache, CacheState
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
-    from memctl.record.source import Catalogue, Files, Texts
+    from memctl.record.source import Texts
     from memctl.store.cache_update import Progress
     from memctl.store.catalogue import StoredCatalogue
     from memctl.store.git_source import InGit, Overlay
@@ -44,7 +44,7 @@ def sparse_note(memory: Memory) -> str:
         return ""
     from memctl.record.pages import kind_at
 
-    number = sum(files.is_record_path(path, BY_FOLDER) or kind_at(path) is not None for path in paths)
+    number = sum(files.is_record_path(path) or kind_at(path) is not None for path in paths)
     what = "record or page of HEAD is" if number == 1 else "records and pages of HEAD are"
     return f"{number:,} {what} not checked out here (sparse checkout)" if number else ""
 
@@ -109,7 +109,7 @@ class _Disk:
     name = "disk"
 
     def __init__(self, memory: Memory, progress: Progress | None, written: tuple[str, ...]) -> None:
-        self._memory = memory
+        self._memory, self.prefix = memory, memory.prefix
         self._progress = progress
         self._written = written
         self._cache: Cache | None = None
@@ -119,10 +119,6 @@ class _Disk:
     @property
     def config(self) -> Config:
         return self._memory.config
-
-    @property
-    def prefix(self) -> str:
-        return self._memory.prefix
 
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
         parsed = _read(self._memory, self._cache, self._progress, self._written, only_open=only_open)
@@ -180,15 +176,13 @@ class _WithSessions:
         self._memory = memory
         self._source = source
         self._revision = revision
-        self.name = source.name
-        self.prefix = source.prefix
+        self.name, self.prefix = source.name, source.prefix
+        self.records, self.catalogue = source.records, source.catalogue
+        self.files, self.leftovers = source.files, source.leftovers
 
     @property
     def config(self) -> Config:
         return self._source.config
-
-    def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
-        return self._source.records(only_open=only_open)
 
     def texts(self) -> Texts:
         from memctl.store.text_search import StoredTexts
@@ -213,12 +207,6 @@ class _WithSessions:
 
         return msgspec.structs.replace(own, token=f"{own.token} {self._commit}", read=read, others=others)
 
-    def catalogue(self) -> Catalogue:
-        return self._source.catalogue()
-
-    def files(self) -> Files:
-        return self._source.files()
-
     def read(self, path: str) -> str:
         try:
             return self._source.read(path)
@@ -226,9 +214,6 @@ class _WithSessions:
             if not path.startswith(sessions_ref.FOLDERS) or self._sessions is None:
                 raise
             return self._sessions.read(path)
-
-    def leftovers(self) -> list[str]:
-        return self._source.leftovers()
 
     def names(self, folder: str) -> list[str]:
         names = self._source.names(folder)
@@ -285,13 +270,9 @@ def _differing_from_index(memory: Memory) -> tuple[Cache, set[str]]:
     cache = current_cache(memory)
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames", "--", memory.prefix]
     out = git.read(args, memory.repository.top, extra=memory.repository.index_in_use())
-    differing = set()
-    for item in out.split(b"\0"):
-        if item[:1] == b"u" or (item[:1] == b"1" and item[3:4] != b"."):  # "1 XY …": Y is the state of the worktree
-            differing.add(
-                git.decode_path(item.split(b" ", 10 if item[:1] == b"u" else 8)[-1])[len(memory.prefix) + 1 :]
-            )
-    return cache, differing
+    # The second letter of the second field is the state of the worktree.
+    paths = (path for fields, path in parse(out.split(b"\0")) if fields[0] == b"u" or fields[1][1:] != b".")
+    return cache, {path[len(memory.prefix) + 1 :] for path in paths}
 
 
 def _read(
@@ -299,23 +280,20 @@ def _read(
 ) -> tuple[Cache, tuple[list[Record], list[Fault]]]:
     """Return the cache, updated to the disk, and its records (with `only_open` the open ones) and faults."""
     if known is not None:
-        view = known.view(only_open=only_open)
-        return known, view.decoded()
+        return known, known.view(only_open=only_open)[1]
     cache = open_cache(memory)
     with suppress(sqlite3.DatabaseError):
         for _ in range(_TRIES):
             memory.asked = memory.ask()
-            view = cache.view(only_open=only_open)
-            decoded = view.decoded()  # Git is still running meanwhile, and most likely nothing has changed
-            was_current = _sync(memory, cache, view.state, progress, written)
+            # Git is still running meanwhile, and most likely nothing has changed.
+            state, contents = cache.view(only_open=only_open)
+            was_current = _sync(memory, cache, state, progress, written)
             if was_current:
-                return cache, decoded
+                return cache, contents
             if was_current is not None:
-                view = cache.view(only_open=only_open)
-                return cache, view.decoded()
+                return cache, cache.view(only_open=only_open)[1]
     cache = _new_cache(memory, progress, written)
-    view = cache.view(only_open=only_open)
-    return cache, view.decoded()
+    return cache, cache.view(only_open=only_open)[1]
 
 
 def _new_cache(memory: Memory, progress: Progress | None, written: tuple[str, ...]) -> Cache:
@@ -334,8 +312,8 @@ def _sync(
     status = memory.ask()
     commit, differing = status.commit(), status.differing()
     head = (commit, _sparse(memory))
-    dirty = {short for path in differing if (short := _below(path, memory.prefix))}
-    dirty |= {path for path in written if files.is_cached_path(path)}
+    start = len(memory.prefix) + 1
+    dirty = set(filter(files.is_cached_path, (*written, *(path[start:] for path in differing))))
     memory.differing = head[0], frozenset(map(memory.tracked, dirty))
     if head == state.head and not dirty and not state.differing:
         return True
@@ -354,9 +332,3 @@ def _sparse(memory: Memory) -> str:
         except OSError:
             marks.append("")
     return ":".join(marks)
-
-
-def _below(path: str, prefix: str) -> str:
-    """Return the path below `.memory/` of a file for which the cache has a row; "" for any other."""
-    short = path[len(prefix) + 1 :]
-    return short if files.is_cached_path(short) else ""

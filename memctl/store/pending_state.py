@@ -219,16 +219,12 @@ def _texts(change: Change) -> list[tuple[str, str | None, str | None]]:
 
     Rendered documents are left out, since any later write renders them again, unless the change has nothing else.
     """
-    texts = _all_texts(change)
-    return [pair for pair in texts if not pair[0].startswith(f"{DOCUMENTS}/")] or texts
-
-
-def _all_texts(change: Change) -> list[tuple[str, str | None, str | None]]:
-    writes = [
+    texts: list[tuple[str, str | None, str | None]] = [
         (write.path, None if write.old is None else clean_newlines(write.old), clean_newlines(write.text))
         for write in change.writes
     ]
-    return [*writes, *((delete.path, clean_newlines(delete.old), None) for delete in change.deletes)]
+    texts += [(delete.path, clean_newlines(delete.old), None) for delete in change.deletes]
+    return [text for text in texts if not text[0].startswith(f"{DOCUMENTS}/")] or texts
 
 
 def _distance(one: Counter[tuple[str, str]], other: Counter[tuple[str, str]]) -> int:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from memctl.git import git, index, trees
 from memctl.git.repository import Repository
-from memctl.git.status import marks
+from memctl.git.status import marks, parse
 from memctl.git.trees import TreeEntry
 from memctl.store import files
 from memctl.store.memory import Memory
@@ -20,7 +20,6 @@ from memctl.store.memory_root import FOLDER
 _TICK = 10_000_000  # ns by which the clock of a file system may be behind
 _LARGE = 1_000_000  # bytes of a file from which on Git is faster than hashing here, which takes 3 ms
 _CHECKSUM = 20  # bytes; of a longer one, these tell two apart
-_FIELDS_BEFORE_PATH = {"1": 8, "u": 10, "?": 1}  # git-status(1), porcelain format version 2
 
 
 class FilesInGit:
@@ -165,7 +164,8 @@ class FilesOnDisk:
         folders = {os.path.dirname(file) for file in new.values()}
         real = {folder for folder in folders if os.path.realpath(folder) == folder}
         plain = [path for path, file in new.items() if os.path.dirname(file) in real and _is_plain(file, path)]
-        fast_ones = [path for path in plain if _is_fast_to_hash(new[path])]
+        readable = [path for path in plain if os.access(new[path], os.R_OK)]
+        fast_ones = [path for path in readable if os.path.getsize(new[path]) <= _LARGE]
         self._hashed |= {path: blob for path in fast_ones if (blob := _hash_file(new[path], likely)) in likely}
         unlike = [path for path in fast_ones if path not in self._hashed]
         self._hashed |= trees.worktree_blob_ids(self._repository, unlike)
@@ -255,12 +255,8 @@ def _query_git(
         git.end(status)
         raise
     differing: dict[str, bool] = {}
-    for item in git.finish(status, args).decode("utf-8", "backslashreplace").split("\0"):
-        count = _FIELDS_BEFORE_PATH.get(item[:1])
-        if count is None:
-            continue
-        *fields, path = item.split(" ", count)
-        is_regular = item[0] != "1" or fields[4].encode() in trees.REGULAR or fields[1] == ".A"
+    for fields, path in parse(git.finish(status, args).split(b"\0")):
+        is_regular = fields[0] != b"1" or fields[4] in trees.REGULAR or fields[1] == b".A"
         file = f"{repository.top}/{path}"
         # A link on the way may lead out of the worktree.
         differing[path] = is_regular and _is_plain(file, path) and os.path.realpath(file) == file
@@ -285,11 +281,6 @@ def _current_blobs(entries: bytes, differing: Mapping[str, bool]) -> dict[str, s
 def _is_plain(file: str, path: str) -> bool:
     is_file = os.path.isfile(file) and not os.path.islink(file)
     return is_file and not path.endswith("/") and "\n" not in path and not _is_memory(path)
-
-
-def _is_fast_to_hash(file: str) -> bool:
-    """Return whether a file can be read and is small enough to be hashed here."""
-    return os.access(file, os.R_OK) and os.path.getsize(file) <= _LARGE
 
 
 def _hash_file(file: str, likely: Collection[str]) -> str:

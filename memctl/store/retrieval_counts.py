@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -17,6 +18,9 @@ from memctl.git import private_files
 from memctl.record.record import Record
 
 FILE = "access.db"
+_ADD = (
+    "INSERT INTO access VALUES (?, 1, ?) ON CONFLICT (memory_id) DO UPDATE SET count = count + 1, last = excluded.last"
+)
 CREATE = "CREATE TABLE IF NOT EXISTS access (memory_id TEXT PRIMARY KEY, count INTEGER, last TEXT) WITHOUT ROWID"
 
 
@@ -30,28 +34,14 @@ def count(folder: Path, memory_ids: Iterable[str], now: str) -> None:
         return
     try:
         private_files.make_file(folder / FILE)
-        _add(folder / FILE, rows)
-    except sqlite3.OperationalError:
+        with closing(sqlite3.connect(folder / FILE, timeout=1)) as database, database:
+            database.execute("PRAGMA synchronous = OFF")
+            database.execute(CREATE)
+            database.executemany(_ADD, rows)
+    except (sqlite3.OperationalError, OSError):
         return  # locked or read-only: the retrieval is not counted
     except sqlite3.DatabaseError:  # the file is damaged
         (folder / FILE).unlink(missing_ok=True)
-    except OSError:
-        return
-
-
-def _add(file: Path, rows: list[tuple[str, str]]) -> None:
-    database = sqlite3.connect(file, timeout=1)
-    try:
-        database.execute("PRAGMA synchronous = OFF")
-        database.execute(CREATE)
-        database.executemany(
-            "INSERT INTO access VALUES (?, 1, ?)"
-            " ON CONFLICT (memory_id) DO UPDATE SET count = count + 1, last = excluded.last",
-            rows,
-        )
-        database.commit()
-    finally:
-        database.close()
 
 
 def counts(folder: Path) -> dict[str, tuple[int, str]]:
@@ -64,11 +54,8 @@ def counts(folder: Path) -> dict[str, tuple[int, str]]:
     if not os.path.exists(file):  # or this user may not see it
         return {}
     try:
-        database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)
-        try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)) as database:
             return {row[0]: (row[1], row[2]) for row in database.execute("SELECT memory_id, count, last FROM access")}
-        finally:
-            database.close()
     except sqlite3.DatabaseError:
         return {}
 
@@ -80,9 +67,8 @@ def with_counts(totals: Mapping[str, tuple[int, str]], records: list[Record]) ->
     """
     if not totals:
         return records
-    return [
-        _add_count(record, totals[record.memory_id]) if record.memory_id in totals else record for record in records
-    ]
+    pairs = ((record, totals.get(record.memory_id)) for record in records)
+    return [_add_count(record, count) if count else record for record, count in pairs]
 
 
 def _add_count(record: Record, count: tuple[int, str]) -> Record:

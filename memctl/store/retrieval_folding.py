@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from memctl.store.retrieval_counts import CREATE, FILE
@@ -40,13 +40,10 @@ def unfinished(folder: Path) -> dict[str, int]:
 
     `folder` has the database with the notes. The result is empty if the database can't be read.
     """
-    if not (folder / FILE).exists():
-        return {}
-    try:
-        with _transaction(folder) as database:
+    if (folder / FILE).exists():
+        with suppress(sqlite3.DatabaseError, OSError), _transaction(folder) as database:
             return dict(database.execute("SELECT memory_id, total FROM folding"))
-    except (sqlite3.DatabaseError, OSError):
-        return {}
+    return {}
 
 
 def finish(folder: Path, written: Mapping[str, int], *, forget_rest: bool = False) -> None:
@@ -56,31 +53,25 @@ def finish(folder: Path, written: Mapping[str, int], *, forget_rest: bool = Fals
     `forget_rest` the notes about all other records are deleted, but the counts of these records stay in the database,
     since no file has them. If the database can't be written, nothing is raised: the next run subtracts the counts.
     """
-    try:
-        with _transaction(folder) as database:
-            rows = list(written.items())
-            database.executemany(
-                "UPDATE access SET count = count - coalesce((SELECT folding.count FROM folding"
-                " WHERE folding.memory_id = access.memory_id AND total = ?2), 0) WHERE memory_id = ?1",
-                rows,
-            )
-            database.executemany("DELETE FROM folding WHERE memory_id = ? AND total = ?", rows)
-            if forget_rest:
-                database.execute("DELETE FROM folding")
-            database.execute("DELETE FROM access WHERE count <= 0")
-    except (sqlite3.DatabaseError, OSError):
-        return  # the next run finishes it
+    with suppress(sqlite3.DatabaseError, OSError), _transaction(folder) as database:  # else the next run finishes it
+        rows = list(written.items())
+        database.executemany(
+            "UPDATE access SET count = count - coalesce((SELECT folding.count FROM folding"
+            " WHERE folding.memory_id = access.memory_id AND total = ?2), 0) WHERE memory_id = ?1",
+            rows,
+        )
+        database.executemany("DELETE FROM folding WHERE memory_id = ? AND total = ?", rows)
+        if forget_rest:
+            database.execute("DELETE FROM folding")
+        database.execute("DELETE FROM access WHERE count <= 0")
 
 
 @contextmanager
 def _transaction(folder: Path) -> Iterator[sqlite3.Connection]:
     """Lock the counters' database for writing during the block."""
-    database = sqlite3.connect(folder / FILE, timeout=5, isolation_level=None)
-    try:
+    with closing(sqlite3.connect(folder / FILE, timeout=5, isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
         database.execute(CREATE)
         database.execute(_CREATE_FOLDING)
         yield database
         database.execute("COMMIT")
-    finally:
-        database.close()

@@ -74,7 +74,9 @@ class Sequence:
     def save(self) -> None:
         """Store the last number of each type and day: only now the numbers that `take` returned are used up."""
         if self._has_new:
-            _save(self._memory, self._counters)
+            newest = sorted(self._counters, key=lambda series: series[4:])[-_MOST_SERIES:]
+            text = msgspec.json.encode({series: self._counters[series] for series in newest}).decode()
+            files.replace_private(self._memory.repository.shared / _FILE, text)
 
 
 def _read(memory: Memory) -> dict[str, int]:
@@ -84,12 +86,6 @@ def _read(memory: Memory) -> dict[str, int]:
         return {}
 
 
-def _save(memory: Memory, counters: dict[str, int]) -> None:
-    newest = sorted(counters, key=lambda series: series[4:])[-_MOST_SERIES:]
-    text = msgspec.json.encode({series: counters[series] for series in newest}).decode()
-    files.replace_private(memory.repository.shared / _FILE, text)
-
-
 def _search(memory: Memory, kind: Kind, day: str) -> int:
     from memctl.git import history  # only if no number is known
 
@@ -97,10 +93,8 @@ def _search(memory: Memory, kind: Kind, day: str) -> int:
     below = f"{memory.prefix}/{kind.folder}/{day[:7]}"
     since = timestamps.days_before(f"{day}T00:00:00Z", _SLACK_DAYS)
     names = history.paths_ever(memory.repository, below, since, everywhere=True)
-    highest = _highest_of([name.rpartition("/")[2] for name in names], series)
-    for top in memory.repository.worktrees():
-        highest = max(highest, _highest(top / below, series))
-    return highest
+    here = (_highest(top / below, series) for top in memory.repository.worktrees())
+    return max(_highest_of([name.rpartition("/")[2] for name in names], series), *here)
 
 
 def _highest_ever(memory: Memory) -> dict[str, int]:

@@ -36,7 +36,7 @@ def as_of(memory: Memory, revision: str) -> str:
     if not tip:
         return ""
     commit = memory.repository.resolve(revision)
-    moment = git.read(["log", "-1", "--no-show-signature", "--format=%ct", commit], memory.repository.top)
+    moment = git.read([*git.LOG, "-1", "--format=%ct", commit], memory.repository.top)
     args = ["rev-list", "--max-count=1", f"--min-age={moment.decode().strip()}", tip]
     return git.read(args, memory.repository.top).decode().strip()
 

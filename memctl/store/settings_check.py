@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memctl.errors import MemctlError
 from memctl.git import hook_commits
 from memctl.record.config import DEFAULT_BRANCH
@@ -13,13 +15,10 @@ from memctl.store.memory_root import CONFIG
 def faults(memory: Memory) -> list[MemctlError]:
     """Return an error for each setting, in config.yaml or of Git, whose value is invalid or names a missing branch."""
     result = []
-    for read in (
-        lambda: _check_hook_commits(memory),
-        lambda: batches.mode(memory),
-        lambda: _check_default_branch(memory),
-    ):
+    checks: tuple[Callable[[Memory], object], ...] = (_check_hook_commits, batches.mode, _check_default_branch)
+    for check in checks:
         try:
-            read()
+            check(memory)
         except MemctlError as error:
             result.append(error)
     return result

@@ -150,7 +150,7 @@ class StoredTexts:
         those may be among the `most` best. To score 10,000 texts takes 40 ms, and a prompt mostly has a word that all
         of them have. What more than half of them have counts for next to nothing (`_LEAST_FREQUENCY`) and is not
         scored: that takes half of the time. A word that no text has gives nothing, and leaves no doubt."""
-        total = self._total()
+        total = self._count("")
         counts = {word: self._count(word) for word in query.words}
         scored = [word for word, number in counts.items() if 0 < 2 * number <= total]
         counts |= {pair: self._count(pair) for pair in query.pairs if scored}
@@ -227,10 +227,7 @@ class StoredTexts:
         return {key: rows[0][0] for key, rows in rows_by_key if rows}
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
-        with (
-            suppress(sqlite3.OperationalError),
-            self._index.transaction(),
-        ):  # if another process writes, they are computed again
+        with suppress(sqlite3.OperationalError), self._index.transaction():  # else they are computed again
             self._index.database.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?)", values.items())
 
     def without(self, paths: Collection[str]) -> StoredTexts:
@@ -239,14 +236,10 @@ class StoredTexts:
     def _telling_words(self, text: str) -> list[str]:
         """Return the words that tell a text from others: those that it has often and other records seldom (TF-IDF)."""
         words = Counter(word for word in words_of(text) if not word.isdigit() and word not in STOP_WORDS)
-        total = self._total()
+        total = self._count("")
         frequent = {word: self._count(f'"{word}"') for word in words}
         weights = {word: times * math.log(1 + total / max(frequent[word], 1)) for word, times in words.items()}
         return sorted(weights, key=lambda word: (-weights[word], word))[:_TELLING_WORDS]
-
-    def _total(self) -> int:
-        """Return the number of all texts in the index."""
-        return self._count("")
 
     def _count(self, expression: str) -> int:
         """Return the number of texts in the index that match an expression, of all texts for ""."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -51,17 +52,13 @@ def add(folder: Path, model: str, samples: Iterable[TokenSample]) -> int:
     rows = [(model, sample.digest, sample.kinds, sample.estimate, sample.reported) for sample in samples]
     try:
         private_files.make_file(folder / _FILE)
-        database = sqlite3.connect(folder / _FILE, timeout=5)
-        try:
-            with database:
-                database.execute(_CREATE)
-                before = database.total_changes
-                database.executemany(_INSERT, rows)
-                new = database.total_changes - before
-                database.execute(_OLDEST, {"model": model, "most": MOST_KEPT})
-            return new
-        finally:
-            database.close()
+        with closing(sqlite3.connect(folder / _FILE, timeout=5)) as database, database:
+            database.execute(_CREATE)
+            before = database.total_changes
+            database.executemany(_INSERT, rows)
+            new = database.total_changes - before
+            database.execute(_OLDEST, {"model": model, "most": MOST_KEPT})
+        return new
     except (sqlite3.DatabaseError, OSError) as error:
         raise MemctlError(f"{folder / _FILE} can't be written: {error}", "delete the file if it is damaged") from None
 
@@ -82,11 +79,8 @@ def _read(folder: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
     if not os.path.exists(file):  # or this user may not see it
         return []
     try:
-        database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)
-        try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)) as database:
             return database.execute(query, values).fetchall()
-        finally:
-            database.close()
     except sqlite3.DatabaseError:
         return []
 
@@ -97,11 +91,7 @@ def forget(folder: Path, model: str) -> None:
     if not file.exists():
         return
     try:
-        database = sqlite3.connect(file, timeout=5)
-        try:
-            with database:
-                database.execute("DELETE FROM observations WHERE model = ?", (model,))
-        finally:
-            database.close()
+        with closing(sqlite3.connect(file, timeout=5)) as database, database:
+            database.execute("DELETE FROM observations WHERE model = ?", (model,))
     except sqlite3.DatabaseError as error:
         raise MemctlError(f"{file} can't be written: {error}", "delete the file if it is damaged") from None

@@ -21,7 +21,6 @@ from memctl.git.tree_merge import Leaf, store_files
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, frontmatter, handoff, ids, pages
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import DETAIL, SECTION
 from memctl.record.parser import parse
 from memctl.record.record import Record
@@ -95,7 +94,7 @@ def _name(path: str) -> str:
     number = pages.number_at(path) if "/" in path else ""
     if number:
         return f"§{number}"
-    return (ids.id_in_path(path) or "") if files.is_record_path(path, BY_FOLDER) else ""
+    return (ids.id_in_path(path) or "") if files.is_record_path(path) else ""
 
 
 def _records(
@@ -147,7 +146,7 @@ def _parse_records(texts: Mapping[str, str]) -> dict[str, Record]:
     """Return the records among some files; what can't be read is left out."""
     records = {}
     for path, text in texts.items():
-        if files.is_record_path(path, BY_FOLDER):
+        if files.is_record_path(path):
             with suppress(InvalidRecord, UnicodeEncodeError):
                 records[path] = parse(text, path)[0]
     return records

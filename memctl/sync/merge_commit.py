@@ -215,4 +215,4 @@ def _unlike_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:
     cache = load.current_cache(memory)
     args = ["diff-index", "-z", "--name-only", "--no-renames", name, "--", memory.prefix]
     out = git.read(args, memory.repository.top)
-    return cache, {git.decode_path(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path}
+    return cache, {path[len(memory.prefix) + 1 :] for path in git.paths(out)}

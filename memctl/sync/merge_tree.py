@@ -25,7 +25,7 @@ from memctl.pages.links import FOLDER
 from memctl.record import content_fields, frontmatter, frontmatter_edit, handoff, ids, pages, session_page
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import OFFERED, Handoff
-from memctl.record.kinds import BY_FOLDER, HANDOFF
+from memctl.record.kinds import HANDOFF
 from memctl.record.parser import differs_only_in_retrievals
 from memctl.record.record import ORDER
 from memctl.store import files
@@ -75,7 +75,7 @@ def merge_text(
 
 def is_handoff(path: str) -> bool:
     """Return whether a path below `.memory/` is that of a handoff's record."""
-    return path.startswith(f"{HANDOFF.folder}/") and files.is_record_path(path, BY_FOLDER)
+    return path.startswith(f"{HANDOFF.folder}/") and files.is_record_path(path)
 
 
 def one_line(value: Any) -> str:
@@ -191,7 +191,7 @@ class _Merge:
 
 def _may_count(path: str, before: Leaf | None, now: Leaf | None) -> bool:
     """Return whether an equal change of both sides may be an access counter, whose counts add up."""
-    return before is not None and now is not None and files.is_record_path(path, BY_FOLDER)
+    return before is not None and now is not None and files.is_record_path(path)
 
 
 def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: bool) -> MergedTree:
@@ -228,7 +228,7 @@ def is_authored(path: str) -> bool:
 
     Two versions of such a file are merged field by field.
     """
-    is_record = files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None
+    is_record = files.is_record_path(path) or pages.kind_at(path) is not None
     return is_record or (path.startswith(f"{session_page.FOLDER}/") and path.endswith(".md"))
 
 
@@ -295,7 +295,7 @@ def _merge_lines(work: _Merge, path: str) -> None:
 
 def _revive(work: _Merge) -> None:
     """Keep files that one side deleted while the other side began to refer to them."""
-    gone = [path for path in work.base if path not in work.found and files.is_record_path(path, BY_FOLDER)]
+    gone = [path for path in work.base if path not in work.found and files.is_record_path(path)]
     gone = [path for path in gone if path not in work.open]
     for side, deleting in ((work.ours, work.theirs), (work.theirs, work.ours)):
         names = {name_of(path): path for path in gone if path in side and path not in deleting}

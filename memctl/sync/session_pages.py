@@ -53,7 +53,7 @@ def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
     repository = memory.repository
     since = [ours, *([f"^{theirs}"] if theirs else [])]
     texts, unfit, names = _find_credentials(memory, since)
-    messages = git.read(["log", "--no-show-signature", "--format=%B", *since], repository.top).decode(errors="replace")
+    messages = git.read([*git.LOG, "--format=%B", *since], repository.top).decode(errors="replace")
     names += (_MESSAGE,) if credentials.is_in(messages) else ()
     if not names and not unfit:
         return Publishable(ours, ours)
@@ -178,7 +178,7 @@ def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> st
 def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
     """Return a merge commit with the files of both sides; pages that both changed are merged."""
     repository = memory.repository
-    base = next(iter(tree_merge.bases(repository, ours, theirs)), "")
+    base = next(iter(repository.merge_bases("--all", ours, theirs)), "")
     changes: dict[str, Leaf | None] = {}
     for prefix in _memories(memory, ours, theirs):
         sides = [tree_merge.leaves(repository, commit, prefix) if commit else {} for commit in (base, ours, theirs)]

@@ -22,7 +22,7 @@ from memctl.check import run
 from memctl.check.cached_renderer import CachedRenderer
 from memctl.check.findings import CheckContext, Finding
 from memctl.errors import MemctlError
-from memctl.git import commits, git, refs, remotes, tree_merge
+from memctl.git import commits, git, refs, remotes
 from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
 from memctl.git.remotes import SyncTurn, Upstream
@@ -209,7 +209,7 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     state = (coordination_ref.ref(memory), coordination_ref.tracking_ref(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.remote_ref(upstream.remote))
     changes = (batches.ref(memory, upstream.ref), batches.tracking_ref(memory, upstream.ref, upstream.remote))
-    theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages, changes))
+    theirs, has_state = remotes.fetch(memory.repository, upstream, (state, pages, changes))
     if not theirs:
         short = upstream.branch.removeprefix("refs/heads/")
         name = upstream.ref.removeprefix("refs/heads/")
@@ -228,7 +228,7 @@ def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: b
     ref."""
     repository, (ours, theirs) = memory.repository, sides
     ahead, behind = remotes.ahead_behind(repository, ours, theirs)
-    bases = [theirs] if not behind else [ours] if not ahead else tree_merge.bases(repository, ours, theirs)
+    bases = [theirs] if not behind else [ours] if not ahead else repository.merge_bases("--all", ours, theirs)
     merge_commit.refuse_unfit(memory, upstream, theirs, bases)
     made, new = None, ours if ahead else theirs
     if ahead and behind:

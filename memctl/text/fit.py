@@ -45,9 +45,7 @@ def first_sentence(text: str) -> str:
     line = " ".join(re.sub(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+", "", block).split())
     match = re.match(r".+?[.!?](?=\s+[^a-z\s]|$)", line)
     line = match[0] if match else line
-    if len(line) <= _ABBREVIATED:
-        return line
-    return line[: _ABBREVIATED - 1].rpartition(" ")[0].rstrip(",;:") + " …"
+    return line if len(line) <= _ABBREVIATED else cut_at_word(line, _ABBREVIATED, "").rstrip(",;:") + " …"
 
 
 def reasons_first(sections: Iterable[tuple[str, str]]) -> list[str]:

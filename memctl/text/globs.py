@@ -77,10 +77,8 @@ class Globs:
         """Return the index of the last pattern that matches a path itself, not a folder above it; () if none does."""
         if self._names.fullmatch(name) is None and self._paths.fullmatch(path) is None:
             return ()
-        for place in range(len(self._patterns) - 1, -1, -1):
-            if self._patterns[place].fits(path, name, is_folder):
-                return (place,)
-        return ()
+        places = reversed(range(len(self._patterns)))
+        return next(((place,) for place in places if self._patterns[place].fits(path, name, is_folder)), ())
 
 
 class _Pattern:

@@ -25,7 +25,7 @@ _CLOSINGS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<!": ">"}  # for HT
 _COMMENTS_BEFORE = lazy_regex(r"\A(?:\s*<!--.*?-->)+\s*", re.DOTALL)
 _PLACEHOLDER = lazy_regex(r"<!--.*?-->|\{[^{}]*\}|[\s*+>#-]", re.DOTALL)  # comments and placeholders
 _BRACKETS = lazy_regex(r"\[[^\[\]]*\](?!\()|<[^<>]*>")  # placeholders in titles only: elsewhere they may be real text
-_ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
+ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class Heading(NamedTuple):
@@ -83,9 +83,8 @@ def _by_lines(text: str) -> list[Heading]:
         if not match[1]:
             fence = _fence_after(match[0], fence)
         elif not fence:
-            headings_found.append(
-                Heading(len(match[1]), _title(match[0]), match.start(), min(match.end() + 1, len(text)))
-            )
+            end = min(match.end() + 1, len(text))
+            headings_found.append(Heading(len(match[1]), _title(match[0]), match.start(), end))
     return headings_found
 
 
@@ -206,7 +205,7 @@ def outside_code(text: str) -> list[tuple[str, bool]]:
         if outside and line.strip():
             is_indented = line.startswith(("    ", "\t"))
             is_code = is_indented and not is_list and (is_code or not before.strip())
-            is_list = _ITEM.match(line) is not None or (is_list and line[0] in " \t")
+            is_list = ITEM.match(line) is not None or (is_list and line[0] in " \t")
         marked.append((line, outside and not (is_code and line.strip())))
         before = line
     return marked

@@ -19,9 +19,8 @@ _INDENTED_FENCE = lazy_regex(r"^ {1,3}(?:`{3}|~{3})", re.MULTILINE)
 # Characters that begin code, emphasis, a link, HTML, an entity or a cell of a table in a line, or that end a heading.
 _SPECIAL = lazy_regex(r"[\\`*\[\]<|~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|(?<!\S)#")
 _ESCAPE = lazy_regex(CODE_SPAN.pattern + r"|\\([!-/:-@\[-`{-~])")  # a backslash in a code span escapes nothing
-_OPENING = lazy_regex(
-    r"(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+>=]))"
-)  # a mark that begins a block at the beginning of a line
+# A mark that begins a block at the beginning of a line.
+_OPENING = lazy_regex(r"(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+>=]))")
 _LINKING = lazy_regex(r"^.*\]\(.*", re.MULTILINE)
 _TARGET = lazy_regex(r"(?<!\\)\]\([^()\s]*\)")
 _LEADING_LINK = lazy_regex(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[([^\[\]]*)\]\([^()\s]*\)(?=:)")

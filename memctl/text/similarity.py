@@ -55,9 +55,8 @@ def similarity(one: str, other: str) -> float:
     is_long = len(one) > _LONG and len(other) > _LONG
     first, second = (one.split(), other.split()) if is_long else (one, other)
     matcher = SequenceMatcher(None, first, second, autojunk=False)
-    if min(matcher.real_quick_ratio(), matcher.quick_ratio()) <= SIMILARITY:
-        return min(matcher.real_quick_ratio(), matcher.quick_ratio())
-    return matcher.ratio()
+    most = min(matcher.real_quick_ratio(), matcher.quick_ratio())
+    return matcher.ratio() if most > SIMILARITY else most
 
 
 def duplicates(texts: Sequence[str]) -> dict[int, int]:
@@ -150,10 +149,8 @@ def terms(text: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
+    fitting = (ending for ending in _ENDINGS if word.endswith(ending) and len(word) - len(ending) >= 3)
+    return word.removesuffix(next(fitting, ""))
 
 
 def plain_words(text: str) -> list[str]:

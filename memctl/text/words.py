@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 
 from memctl.text.lazy_regex import lazy_regex
 
@@ -33,6 +32,7 @@ _NOT_ASCII = lazy_regex("[^\\x00-\\x7f]+")
 _SPACED = bytes(byte if byte > 127 or chr(byte).isalnum() else 32 for byte in range(256))
 # Kana, Han, Hangul. Patterns of such ranges take 4 ms to compile, so they are compiled when they are first needed.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_RUNS = lazy_regex(f"([{_UNSPACED}]+)|([^{_UNSPACED}]+)")  # of unspaced script, and others
 
 
 def words_of(text: str) -> list[str]:
@@ -111,7 +111,7 @@ def parts_of(word: str) -> list[str]:
         return [part.lower() for part in parts if len(part) > 1] if len(parts) > 1 else []
     if max(word) < _UNSPACED[0]:
         return []
-    runs = _runs().findall(word)
+    runs = _RUNS.findall(word)
     return [part for run in runs for part in _pairs(*run)] if any(unspaced for unspaced, _ in runs) else []
 
 
@@ -131,12 +131,6 @@ def _without_marks(run: re.Match[str]) -> str:
         c for c in unicodedata.normalize("NFD", run[0]) if not unicodedata.combining(c) or c in "\u3099\u309a"
     ]
     return unicodedata.normalize("NFC", "".join(characters))
-
-
-@cache
-def _runs() -> re.Pattern[str]:
-    """Return the pattern that splits a word into runs of unspaced script and other runs."""
-    return re.compile(f"([{_UNSPACED}]+)|([^{_UNSPACED}]+)")
 
 
 def _pairs(unspaced: str, other: str) -> Iterator[str]:

@@ -74,7 +74,7 @@ def close(memory: Memory, batch: Batch, squash: str) -> None:
         new = batches.join(memory, squash, batch.tip)
     else:
         tracked = [memory.tracked(path) for path in batches.paths(memory, batch)]
-        args = ["log", "--no-show-signature", "--max-count=1", "--format=%H", "HEAD", "--", *tracked]
+        args = [*git.LOG, "--max-count=1", "--format=%H", "HEAD", "--", *tracked]
         commit = git.read(args, repository.top).decode().strip()
         text = commit_message.compose_join(batch.base, batch.tip, commit)
         new = batches.join(memory, repository.branch()[1], batch.tip, text)
@@ -101,16 +101,16 @@ def restore_files(memory: Memory, batch: Batch) -> None:
     repository = memory.repository
     clean = sorted(set(batches.paths(memory, batch)) - set(pending_state.differing_from_head(memory, ignored=True)))
     tracked = [memory.tracked(path) for path in clean]
-    sides = (
-        [trees.blob_ids(repository, revision, tracked) for revision in (batch.base, "HEAD", batch.tip)] if clean else []
-    )
+    if not clean:
+        return
+    sides = [trees.blob_ids(repository, revision, tracked) for revision in (batch.base, "HEAD", batch.tip)]
     writes, deletes, stuck = [], [], []
     for path in clean:
         before, now, wanted = (side.get(memory.tracked(path), "") for side in sides)
         if now == wanted or (now != before and path.startswith(f"{DOCUMENTS}/")):  # documents are rendered again
             continue
         texts = [_text(memory, blob) for blob in (before, now, wanted)]
-        text = texts[2] if now == before else _merge(*texts)
+        text = texts[2] if now == before else merge.merge_cleanly(*texts)
         if text is not None:
             writes.append(Write(path, text, texts[1]))
         elif not wanted and now == before:
@@ -134,14 +134,6 @@ def restore_files(memory: Memory, batch: Batch) -> None:
 def _text(memory: Memory, blob: str) -> str | None:
     content = trees.blobs(memory.repository, [blob], files.MAX_BYTES)[blob] if blob else None
     return None if content is None else content.decode(errors="replace")
-
-
-def _merge(before: str | None, now: str | None, batched: str | None) -> str | None:
-    """Return two texts merged; None if they conflict, or if one of the three texts is missing."""
-    if before is None or now is None or batched is None:
-        return None
-    merged = merge.merge(before, now, batched)
-    return None if merged.conflicts else merged.text
 
 
 def unstage(memory: Memory) -> None:

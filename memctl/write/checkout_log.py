@@ -108,8 +108,9 @@ def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
 
 
 def _refuse(what: str, names: Sequence[str], hint: str) -> NoReturn:
+    lines = [f"  {os.fsencode(path).decode('utf-8', 'backslashreplace')}" for path in names[:_SHOWN]]
     more = [f"  and {len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
-    raise MemctlError("\n".join([what, *_path_lines(names[:_SHOWN]), *more]), hint)
+    raise MemctlError("\n".join([what, *lines, *more]), hint)
 
 
 def carry_out(memory: Memory, move: Move) -> None:
@@ -137,10 +138,6 @@ def _git_error(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
     if (lock := locks.parse(error.stderr, memory.repository.top)) is not None:
         return MemctlError(*locks.describe(lock))
     return MemctlError(f"{move.why}: Git can't move the worktree to {move.new[:10]}:\n{error.stderr.strip()}")
-
-
-def _path_lines(paths: Sequence[str]) -> list[str]:
-    return [f"  {os.fsencode(path).decode('utf-8', 'backslashreplace')}" for path in paths]
 
 
 def _file(memory: Memory) -> Path:

@@ -15,7 +15,6 @@ from memctl.pages.links import FOLDER, INDEX
 from memctl.record import frontmatter, ids
 from memctl.record.change import Change, Write
 from memctl.store import batches, cache_update, commit_message, files, journal, lock, pending_state
-from memctl.store.batches import Batch
 from memctl.store.journal import HELD, PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.memory_root import CONFIG
@@ -121,7 +120,11 @@ def commit_all(
         outcomes += [made] if made and (made.commit or made.pending) else []
         squashed = squash(memory, dry_run=dry_run, **allowed)
         outcomes += [squashed] if squashed else []
-        return [*outcomes, *(_left_alone(memory, path, *pair) for path, pair in odd.items())]
+        left = (
+            Outcome(Change(op="commit", title=memory.tracked(path)), pending=why, hint=hint, by_hand=(path,))
+            for path, (why, hint) in odd.items()
+        )
+        return [*outcomes, *left]
 
 
 def commit_waiting(
@@ -156,6 +159,13 @@ def commit_remaining(memory: Memory) -> Iterator[Outcome]:
     for group in _groups(journal.entries(memory.pending)):
         if any(entry.stage != HELD for entry in group) and (made := _commit_group(memory, group)):
             yield made
+
+
+def without_commit(outcome: Outcome, error: commits.CommitPending | git.GitFailed) -> Outcome:
+    """Return an outcome with the reason why its commit failed, and a hint."""
+    if isinstance(error, git.GitFailed):
+        return msgspec.structs.replace(outcome, pending=error.message, hint="fix the cause, then run `memctl commit`")
+    return msgspec.structs.replace(outcome, pending=error.why, hint=error.hint)
 
 
 def with_author(memory: Memory, change: Change, reason: str = "") -> Change:
@@ -229,7 +239,7 @@ def _commit_group(
             hint = "; ".join(filter(None, (error.hint, _way_on(memory, change))))
             return _postpone(group, Outcome(change, pending=error.why, hint=hint, all_pending=for_all))
         except git.GitFailed as error:  # the files are written; a second try must not write them again
-            return Outcome(change, pending=error.message, hint="fix the cause, then run `memctl commit`")
+            return without_commit(Outcome(change), error)
         for entry in group:
             journal.drop(entry)
         return Outcome(change, commit=name, documents=rendered) if name else None
@@ -283,8 +293,7 @@ def _prepare(memory: Memory, paths: Iterable[str], variables: Variables | None =
     present = [path for path in paths if (memory.folder / path).exists()]
     rendered = [f"{FOLDER}/{INDEX}"] if documents.belong_here(memory, memory.config) else []
     tracked = [memory.tracked(path) for path in (*present, *rendered)]
-    process = variables or Variables(memory.repository, memory.commit_moment)
-    return Preparation(memory.repository, tracked, process)
+    return Preparation(memory.repository, tracked, variables or Variables(memory.repository, memory.commit_moment))
 
 
 def commit_paths(
@@ -314,9 +323,9 @@ def commit_paths(
         )
     from memctl.write import batch  # most memories commit each change
 
-    differing = set(paths) if is_fresh else set(paths) & set(pending_state.uncommitted(memory, ignored=True))
-    _refuse_hidden(memory, set(least) - differing)
-    if differing.isdisjoint(least or paths):
+    asked = paths if is_fresh else pending_state.uncommitted(memory, ignored=True)
+    differing = _differing(memory, paths, least, asked)
+    if not differing:
         return ""
     prepared = prepared or _prepare(memory, differing)
     contents = files.contents(memory.folder, sorted(differing))
@@ -335,21 +344,15 @@ def _commit_on_branch(
 ) -> str:
     """Commit some paths as they are on disk to the branch; try again if another process moves it."""
     for left in reversed(range(_TRIES)):
-        differing = (
-            set(paths) if is_fresh else set(paths) & set(pending_state.differing_from_head(memory, ignored=True))
-        )
-        _refuse_hidden(memory, set(least) - differing)
-        if differing.isdisjoint(least or paths):
+        asked = paths if is_fresh else pending_state.differing_from_head(memory, ignored=True)
+        differing = _differing(memory, paths, least, asked)
+        if not differing:
             return ""
         contents = files.contents(memory.folder, sorted(differing))
+        tracked = {memory.tracked(path): content for path, content in contents.items()}
+        ready = prepared or _prepare(memory, differing)
         try:
-            made = commits.commit(
-                memory.repository,
-                {memory.tracked(path): content for path, content in contents.items()},
-                text,
-                prepared or _prepare(memory, differing),
-                by_agent=memory.by_agent,
-            )
+            made = commits.commit(memory.repository, tracked, text, ready, by_agent=memory.by_agent)
             break
         except commits.BranchMoved:
             if not left:
@@ -371,7 +374,7 @@ def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
 
     The caller has finished interrupted writes.
     """
-    if _is_unsafe(memory):
+    if any(commits.why_unsafe(memory.repository)):
         return None
     noted, (branch, head) = batches.branch_here(memory), memory.repository.branch()
     if not noted and not (memory.repository.tip(batches.ref(memory, branch)) and batches.is_wanted(memory)):
@@ -408,9 +411,8 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
     from memctl.write import batch
 
     text = batch.compose(memory, open_batch)
-    change = with_author(
-        memory, Change(op="squash", title=text.partition("\n")[0].removeprefix(f"{commit_message.TYPE}: "))
-    )
+    title = text.partition("\n")[0].removeprefix(f"{commit_message.TYPE}: ")
+    change = with_author(memory, Change(op="squash", title=title))
     if dry_run:
         return Outcome(change, pending="not committed yet")
     paths = batches.paths(memory, open_batch)
@@ -423,14 +425,12 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
 
     try:
         commits.forbid_if_unsafe(memory.repository)
-        _refuse_edited(memory, open_batch, paths, **allowed)
+        for path in set(paths) & batches.differing_from_tip(memory, open_batch, {}).keys():
+            if why := manual_edits.objection(memory, path, **allowed):  # edited by hand since
+                raise commits.CommitPending(*why)
         outcome = _with_documents(memory, _ALL, paths, commit_with) or outcome
-    except commits.CommitPending as error:
-        outcome = msgspec.structs.replace(outcome, pending=error.why, hint=error.hint)
-    except git.GitFailed as error:
-        outcome = msgspec.structs.replace(
-            outcome, pending=error.message, hint="fix the cause, then run `memctl commit`"
-        )
+    except (commits.CommitPending, git.GitFailed) as error:
+        outcome = without_commit(outcome, error)
     finally:
         memory.asked = None
     if outcome.pending:
@@ -453,7 +453,7 @@ def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
 
     if only_if_moved and "GIT_INDEX_FILE" in os.environ:
         batch.unstage(memory)
-    if _is_unsafe(memory):
+    if any(commits.why_unsafe(memory.repository)):
         return None
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
@@ -461,33 +461,23 @@ def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
         return settled if settled or only_if_moved else squash(memory)
 
 
-def _refuse_edited(memory: Memory, open_batch: Batch, paths: Sequence[str], **allowed: bool) -> None:
-    """Raise CommitPending if a file of a batch was edited by hand since, and must not be committed so."""
-    for path in set(paths) & batches.differing_from_tip(memory, open_batch, {}).keys():
-        if why := manual_edits.objection(memory, path, **allowed):
-            raise commits.CommitPending(*why)
-
-
-def _is_unsafe(memory: Memory) -> bool:
-    """Return whether no commit can be made now, as during a merge."""
-    try:
-        commits.forbid_if_unsafe(memory.repository)
-    except commits.CommitPending:
-        return True
-    return False
-
-
 _ALL = [Change(op="", title="", writes=(Write(CONFIG, "", ""),))]  # what makes all documents be compared
 
 
-def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
-    """Raise CommitPending if a path only looks unchanged because Git was told to take it for unchanged."""
-    for path, option in pending_state.hidden(memory, paths).items():
+def _differing(memory: Memory, paths: Collection[str], least: Collection[str], asked: Collection[str]) -> set[str]:
+    """Return those of `paths` that are also in `asked`, the paths with uncommitted changes; none if no commit is due.
+
+    That is so if none of `least` is among them. Raises CommitPending if a path of `least` only looks unchanged because
+    Git was told to take it for unchanged.
+    """
+    differing = {path for path in paths if path in asked}
+    for path, option in pending_state.hidden(memory, set(least) - differing).items():
         name = memory.tracked(path)
         raise commits.CommitPending(
             f"Git was told to ignore changes of {name} (`git update-index {option.replace('--no-', '--')}`)",
             f"run `git update-index {option} -- {shlex.quote(name)}`, then `memctl commit`",
         )
+    return set() if differing.isdisjoint(least or paths) else differing
 
 
 def _refuse_later_edits(memory: Memory, paths: Iterable[str], *, allow_secret: bool) -> None:
@@ -511,23 +501,14 @@ def _refuse_later_edits(memory: Memory, paths: Iterable[str], *, allow_secret: b
             raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.SECRET_HINT) from None
 
 
-def _left_alone(memory: Memory, path: str, why: str, hint: str) -> Outcome:
-    """Return the outcome for a file that was changed by hand and is not committed, with the reason."""
-    return Outcome(Change(op="commit", title=memory.tracked(path)), pending=why, hint=hint, by_hand=(path,))
-
-
-def _what_happened(memory: Memory, paths: Iterable[str]) -> str:
-    """Return the words of a commit's subject for files that somebody changed or deleted without memctl."""
-    are_there = {(memory.folder / path).exists() for path in paths}
-    words = [word for is_there, word in ((True, "changed"), (False, "deleted")) if is_there in are_there]
-    return f"{' or '.join(words)} by hand"
-
-
 def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     """Commit files that were changed by hand, with all documents, in one commit; return the outcome."""
     identifiers = tuple(sorted({identifier for path in paths if (identifier := ids.id_in_path(path))}))
     title = ", ".join(identifiers) or ", ".join(paths)
-    change = with_author(memory, Change(op="commit", title=f"{title} {_what_happened(memory, paths)}", ids=identifiers))
+    are_there = {(memory.folder / path).exists() for path in paths}
+    words = [word for is_there, word in ((True, "changed"), (False, "deleted")) if is_there in are_there]
+    title = f"{title} {' or '.join(words)} by hand"
+    change = with_author(memory, Change(op="commit", title=title, ids=identifiers))
     advice = tuple(line for path in paths if (line := manual_edits.advice(memory, path)))
     if dry_run:
         return Outcome(change, pending="not committed yet", by_hand=tuple(paths), advice=advice)
@@ -539,9 +520,5 @@ def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
 
     try:
         return _with_documents(memory, _ALL, paths, commit_with) or Outcome(change)
-    except commits.CommitPending as error:
-        return Outcome(change, pending=error.why, hint=error.hint, by_hand=tuple(paths))
-    except git.GitFailed as error:
-        return Outcome(
-            change, pending=error.message, hint="fix the cause, then run `memctl commit`", by_hand=tuple(paths)
-        )
+    except (commits.CommitPending, git.GitFailed) as error:
+        return without_commit(Outcome(change, by_hand=tuple(paths)), error)

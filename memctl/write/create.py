@@ -45,9 +45,8 @@ class Draft(msgspec.Struct, kw_only=True):
         fields = {field.name for field in self.kind.fields}
         for name, value in values.items():
             if value is not None and value != ():
-                (self.content if name in fields else self.values)[name] = (
-                    list(value) if isinstance(value, tuple) else value
-                )
+                value = list(value) if isinstance(value, tuple) else value
+                (self.content if name in fields else self.values)[name] = value
         if self.values.get("section"):
             self.values["section"] = section_marker(str(self.values["section"]))
 
@@ -74,10 +73,7 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
         if values.get(TASK_ID):
             replaced = values.get("supersedes") or []
             if isinstance(replaced, list | tuple):
-                values["supersedes"] = [
-                    *replaced,
-                    *(identifier for identifier in _states_of_task(snapshot, values) if identifier not in replaced),
-                ]
+                values["supersedes"] = list(dict.fromkeys([*replaced, *_states_of_task(snapshot, values)]))
         from memctl.write import links  # most records refer to none
 
         links.resolve_references(snapshot, values)
@@ -92,9 +88,7 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
         raise MemctlError(
             f"{values['title']}: {error.faults[0].message}", "remove this character from the record's text"
         ) from None
-    others: tuple[Write, ...] = ()
-    if snapshot is not None:
-        others = links.counterparts(snapshot, record)
+    others = links.counterparts(snapshot, record) if snapshot is not None else ()
     concerned = (identifier, *(ids.id_in_path(other.path) or "" for other in others))
     return Change(op=draft.kind.verb, title=f"{identifier} {record.title}", ids=concerned, writes=(write, *others))
 
@@ -160,14 +154,14 @@ def body_of(draft: Draft, order: Iterable[str]) -> str:
     fields = sorted(draft.kind.fields, key=lambda field: places.get(field.heading.casefold(), len(places)))
     if not body:
         parts = [
-            content_fields.compose(field, _clean(draft.content[field.name]))
+            content_fields.compose(field, content_fields.clean(draft.content[field.name]))
             for field in fields
             if field.name in draft.content
         ]
         return "\n".join(part for part in parts if part)
     for field in fields:
         if field.name in draft.content:
-            body = content_fields.replace(draft.kind, body, field, _clean(draft.content[field.name]))
+            body = content_fields.replace(draft.kind, body, field, content_fields.clean(draft.content[field.name]))
     return body
 
 
@@ -188,17 +182,9 @@ def template_text(memory: Memory, kind: Kind) -> str:
 def _own_template(memory: Memory, kind: Kind) -> str | None:
     """Return the project's own template for a record type, None if it has none."""
     try:
-        return files.read(memory.folder, f"templates/{kind.name}.md")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        return files.read_if_there(memory.folder, f"templates/{kind.name}.md")
     except InvalidRecord as error:
         raise MemctlError(f"{memory.prefix}/{error}") from None
-
-
-def _clean(value: str | list[str]) -> str | list[str]:
-    if isinstance(value, str):
-        return frontmatter.clean_newlines(value)
-    return [frontmatter.clean_newlines(item) for item in value]
 
 
 def _refuse(kind: Kind, values: dict[str, Any]) -> None:

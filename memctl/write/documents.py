@@ -24,7 +24,7 @@ from memctl.record import errors, pages
 from memctl.record.change import Change
 from memctl.record.config import DEFAULT_BRANCH, Config
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER, KINDS
+from memctl.record.kinds import KINDS
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, files, load, pending_state
@@ -114,15 +114,10 @@ def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Compa
         return comparison
     if snapshot.config.docs:
         return replace(comparison, stale={}, orphans=(), sources_stale=False)
-    existing = {
-        path
-        for path in (*comparison.stale, f"{FOLDER}/{SOURCES}")
-        if documents.current_text(snapshot, path) is not None
-    }
-    stale = {path: text for path, text in comparison.stale.items() if path in existing}
-    return replace(
-        comparison, stale=stale, sources_stale=comparison.sources_stale and f"{FOLDER}/{SOURCES}" in existing
-    )
+    here = documents.current_text
+    stale = {path: text for path, text in comparison.stale.items() if here(snapshot, path) is not None}
+    sources_stale = comparison.sources_stale and here(snapshot, f"{FOLDER}/{SOURCES}") is not None
+    return replace(comparison, stale=stale, sources_stale=sources_stale)
 
 
 def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
@@ -250,9 +245,8 @@ def up_to_date(names: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
     out. `comparison` says which these are.
     """
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
-    return tuple(
-        path for path in paths if path not in (*comparison.by_hand, *comparison.showing_unreadable, *comparison.broken)
-    )
+    left_out = {*comparison.by_hand, *comparison.showing_unreadable, *comparison.broken}
+    return tuple(path for path in paths if path not in left_out)
 
 
 def _orphaned_documents(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:
@@ -270,7 +264,7 @@ def _places(changes: Sequence[Change]) -> set[str] | None:
         for path, text in (*texts, *((delete.path, delete.old) for delete in change.deletes)):
             if path.startswith(NEVER_SHOWN):
                 continue
-            if not files.is_record_path(path, BY_FOLDER):
+            if not files.is_record_path(path):
                 return None
             try:
                 places.add(parse(text, path)[0].place)

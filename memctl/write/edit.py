@@ -12,9 +12,8 @@ from memctl.errors import USAGE, MemctlError
 from memctl.pages.links import refuse_missing_section, section_marker
 from memctl.record import content_fields, frontmatter, frontmatter_edit, handoff, pages, time_input
 from memctl.record.change import Change, Write, is_final
-from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
-from memctl.record.parser import disallowed, parse, problems, refuse_transition
+from memctl.record.parser import disallowed, parse, parse_new, problems, refuse_transition
 from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record
 from memctl.record.required_text import refuse_placeholder
 from memctl.record.snapshot import Snapshot
@@ -61,7 +60,9 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
         for name, value in pairs:
             _apply(record, values, content, action, name, value, now, added)
     if values.get("severity") and "importance" not in values:
-        values |= _default_importance(record, values["severity"])
+        old, new = (IMPORTANCE_BY_SEVERITY.get(name or "") for name in (record.severity, values["severity"]))
+        if new is not None and record.importance == old != new:  # it is the old severity's default
+            values["importance"] = new
     changed = {name: value for name, value in content.items() if before.get(name) != value}
     if "title" in values or changed:
         _protect(record, allow_accepted)
@@ -79,12 +80,6 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     )
 
 
-def _default_importance(record: Record, severity: str) -> dict[str, int]:
-    """Return the default importance of a new severity; {} unless the record has its old severity's default."""
-    old, new = IMPORTANCE_BY_SEVERITY.get(record.severity or ""), IMPORTANCE_BY_SEVERITY.get(severity)
-    return {"importance": new} if new is not None and record.importance == old != new else {}
-
-
 def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: bool = False) -> Change:
     """Return the Change that replaces the whole text of a record, as a person saved it in an editor.
 
@@ -93,12 +88,7 @@ def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: 
     """
     old = snapshot.read(record.path)
     text = frontmatter.clean_newlines(text)
-    try:
-        new, body = parse(text, record.path)
-    except InvalidRecord as error:
-        raise MemctlError(
-            f"the new text of {record.id} is not a valid record:\n" + "\n".join(map(str, error.faults))
-        ) from None
+    new, body = parse_new(text, record.path, f"the new text of {record.id}")
     for name in FIXED:
         if getattr(new, name) != getattr(record, name):
             raise MemctlError(
@@ -142,8 +132,8 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
     """Return the Change that sets the status of issue records to "resolved", and that of state records to "done".
 
     `references` are the records' ids, as a person typed them. `resolution` says how an issue was resolved: it goes into
-    the record and into the commit's message. Raises MemctlError for a record of another type, and for a state record if
-    a resolution is given, since state records have none.
+    the record. Raises MemctlError for a record of another type, and for a state record if a resolution is given, since
+    state records have none.
     """
     records = [snapshot.resolve(reference) for reference in references]
     writes = []
@@ -174,7 +164,7 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
         if "completion_percentage" in record.kind.defaults:
             values["completion_percentage"] = 100
         writes.append(rewrite(snapshot, record, values, text))
-    return _change_of_all("resolve", records, writes, resolution)
+    return change_of_all("resolve", records, writes)
 
 
 def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
@@ -182,7 +172,7 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
 
     `references` are the records' ids, as a person typed them. Raises MemctlError for a record of another type.
     """
-    records = [snapshot.resolve(reference) for reference in references]
+    records, writes = [snapshot.resolve(reference) for reference in references], []
     for record in records:
         if not record.kind.resolved:
             raise MemctlError(
@@ -190,13 +180,11 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
                 f"`memctl edit {record.id} --status …` changes its status",
             )
         refuse_transition(record, record.kind.statuses[0])
-    writes = []
-    for record in records:
         values: dict[str, Any] = {"status": record.kind.statuses[0]}
         if record.completion_percentage == 100:
             values["completion_percentage"] = None  # an open state can't be at 100 %
         writes.append(rewrite(snapshot, record, values))
-    return _change_of_all("reopen", records, writes)
+    return change_of_all("reopen", records, writes)
 
 
 def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
@@ -206,21 +194,17 @@ def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
     """
     records = [snapshot.resolve(reference) for reference in references]
     refuse_offered(snapshot, records)
-    writes = [
-        rewrite(snapshot, record, {} if record.is_archived else {"is_archived": True, "archived_at": now})
-        for record in records
-    ]
-    return _change_of_all("archive", records, writes)
+    values = {"is_archived": True, "archived_at": now}
+    writes = [rewrite(snapshot, record, {} if record.is_archived else values) for record in records]
+    return change_of_all("archive", records, writes)
 
 
 def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
     """Return the Change that takes records out of the archive."""
     records = [snapshot.resolve(reference) for reference in references]
-    writes = [
-        rewrite(snapshot, record, {"is_archived": False, "archived_at": None} if record.is_archived else {})
-        for record in records
-    ]
-    return _change_of_all("unarchive", records, writes)
+    values = {"is_archived": False, "archived_at": None}
+    writes = [rewrite(snapshot, record, values if record.is_archived else {}) for record in records]
+    return change_of_all("unarchive", records, writes)
 
 
 def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
@@ -230,16 +214,13 @@ def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     return ", ".join([*words, *content]) or "nothing"
 
 
-def _change_of_all(op: str, records: Sequence[Record], writes: Sequence[Write], reason: str = "") -> Change:
+def change_of_all(op: str, records: Sequence[Record], writes: Sequence[Write] = ()) -> Change:
     """Return the Change of one write per record; raises MemctlError if a record is named twice."""
-    unique = {record.id: record for record in records}
-    if len(unique) < len(records):
-        raise MemctlError(
-            f"the same record is named twice: {', '.join(record.id for record in records)}", "name each record once"
-        )
-    names = ", ".join(unique)
-    title = f"{names} {records[0].title}" if len(records) == 1 else names
-    return Change(op=op, title=title, ids=tuple(unique), writes=tuple(writes))
+    ids = tuple(record.id for record in records)
+    if len(set(ids)) < len(ids):
+        raise MemctlError(f"the same record is named twice: {', '.join(ids)}", "name each record once")
+    title = f"{ids[0]} {records[0].title}" if len(records) == 1 else ", ".join(ids)
+    return Change(op=op, title=title, ids=ids, writes=tuple(writes))
 
 
 def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
@@ -311,11 +292,8 @@ def _apply(
     if name in LISTS:
         current = values.get(name, getattr(record, name))
         values[name] = _change_list(current, action, value.split(",") if action == "set" else [value], added)
-    elif action != "set":
-        raise MemctlError(
-            f"the field {name} is not a list, so nothing can be added or removed", f"use --set {name}=…", USAGE
-        )
     else:
+        _refuse_no_list(name, action)
         values[name] = scalar(record, name, value, now)
 
 
@@ -333,13 +311,16 @@ def _change_content(field: Field, current: Any, action: str, value: str, added: 
     if field.is_list:
         items = content_fields.parse_items(value) if action == "set" else [value]
         return _change_list(current or [], action, items, added)
+    _refuse_no_list(field.name, action)
+    return value.strip("\n")
+
+
+def _refuse_no_list(name: str, action: str) -> None:
+    """Raise MemctlError if an action adds or removes an item, since the field `name` is not a list."""
     if action != "set":
         raise MemctlError(
-            f"the field {field.name} is not a list, so nothing can be added or removed",
-            f"use --set {field.name}=…",
-            USAGE,
+            f"the field {name} is not a list, so nothing can be added or removed", f"use --set {name}=…", USAGE
         )
-    return value.strip("\n")
 
 
 def _change_list(current: Sequence[str], action: str, items: Sequence[str], added: set[str]) -> list[str]:

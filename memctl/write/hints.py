@@ -10,7 +10,7 @@ from memctl.pages import hints
 from memctl.record import mentions, pages
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER, STATE
+from memctl.record.kinds import STATE
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.record.task_state import key
@@ -34,7 +34,7 @@ def hints_for(memory: Memory, change: Change, *, with_advice: bool = True) -> tu
 
 def _of_write(memory: Memory, write: Write, with_advice: bool) -> str:
     """Return the line of hints for one file, "" if nothing is wrong that was not wrong before."""
-    if files.is_record_path(write.path, BY_FOLDER):
+    if files.is_record_path(write.path):
         look = _of_record
     elif pages.kind_at(write.path) is not None:
         look = _of_page
@@ -58,16 +58,10 @@ def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]
         record, body = parse(text, path)
     except InvalidRecord:
         return
-    if record.timestamp > memory.now:
-        yield (
-            f"the timestamp of {record.id}, {record.timestamp}, is in the future",
-            f"`memctl edit {record.id} --timestamp TIME`",
-        )
-    elif record.timestamp < _EARLIEST:
-        yield (
-            f"the timestamp of {record.id}, {record.timestamp}, is before 1970",
-            f"`memctl edit {record.id} --timestamp TIME`",
-        )
+    if not _EARLIEST <= record.timestamp <= memory.now:
+        when = "before 1970" if record.timestamp < _EARLIEST else "in the future"
+        fault = f"the timestamp of {record.id}, {record.timestamp}, is {when}"
+        yield fault, f"`memctl edit {record.id} --timestamp TIME`"
     if not record.is_open:
         return
     if record.expires_at and record.expires_at <= memory.now:
@@ -98,7 +92,9 @@ def _same_title(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
     """
     snapshot = load.disk(memory)
     if record.memory_type == STATE.name:
-        states = [one for one in snapshot.open_records if one.memory_type == STATE.name and _is_same_task(one, record)]
+        task = key(record.title), record.section
+        states = [state for state in snapshot.open_records if state.memory_type == STATE.name]
+        states = [state for state in states if (key(state.title), state.section) == task]
     else:
         conditions = [("memory_type", "is", record.memory_type), ("title", "is", record.title)]
         states = [record for record in snapshot.catalogue.select(conditions, "id")[0] if record.is_open]
@@ -110,10 +106,6 @@ def _same_title(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
         if "superseded" not in record.kind.statuses:
             command = f"resolve {record.id} --resolution 'duplicate of {other.id}'"
         yield f"{other.id} has the same title", f"`memctl {command}` if both {same}"
-
-
-def _is_same_task(one: Record, other: Record) -> bool:
-    return (key(one.title), one.section) == (key(other.title), other.section)
 
 
 def _tokens(memory: Memory, text: str) -> int:

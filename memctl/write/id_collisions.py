@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, pairwise
 
 import msgspec
+from msgspec.structs import replace
 
 from memctl.git.first_commits import History, Origin
 from memctl.record import ids, pages
@@ -102,7 +103,8 @@ def of_records(records: Sequence[Record]) -> list[Holder]:
         holders += _former_holders(record, holder.now if holder else record.id, by_id)
     old_names = {holder.name for holder in holders}
     settled = old_names - {holder.name for holder in holders if holder.is_new}
-    return [*holders, *(_keeping_holder(by_id[name][0]) for name in sorted(settled))]
+    # Those that kept their ids in an earlier renumbering.
+    return [*holders, *(_record_holder(by_id[name][0], name, name, is_new=False) for name in sorted(settled))]
 
 
 def _rank(record: Record) -> tuple[str, str, int, str]:
@@ -121,8 +123,7 @@ def _holders_of(name: str, sharing: Sequence[Record], taken: set[str]) -> list[H
         known.add(memory_id)
         now = name if not holders else ids.derive_id(name, memory_id, taken)
         taken.add(now)
-        origin = Origin(record.path, mark=record.memory_id)
-        holders.append(Holder(name, now, record.path, origin, record.title, record, memory_id))
+        holders.append(_record_holder(record, name, now, memory_id))
     return holders
 
 
@@ -137,24 +138,18 @@ def copy_memory_id(record: Record) -> str:
     return ids.uuid7(int(record.memory_id.replace("-", "")[:12], 16), entropy)
 
 
-def _former_holders(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> list[Holder]:
-    """Return a record's former ids that other records have now, as holders; `now` is its present or new id."""
-    former = []
-    names = (*record.aliases, record.id)
-    for alias, following in pairwise(names):
+def _former_holders(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> Iterator[Holder]:
+    """Yield a record's former ids that other records have now, as holders; `now` is its present or new id."""
+    for alias, following in pairwise((*record.aliases, record.id)):
         if any(other.path != record.path for other in by_id.get(alias, ())):
             origin, until = (Origin(former_path(record, n), mark=record.memory_id) for n in (alias, following))
-            holder = Holder(
-                alias, now, record.path, origin, record.title, record, record.memory_id, until, is_new=False
-            )
-            former.append(holder)
-    return former
+            holder = _record_holder(record, alias, now, is_new=False)
+            yield replace(holder, origin=origin, until=until)
 
 
-def _keeping_holder(record: Record) -> Holder:
-    """Return the holder for the record that kept its id in an earlier renumbering."""
+def _record_holder(record: Record, name: str, now: str, memory_id: str = "", *, is_new: bool = True) -> Holder:
     origin = Origin(record.path, mark=record.memory_id)
-    return Holder(record.id, record.id, record.path, origin, record.title, record, record.memory_id, is_new=False)
+    return Holder(name, now, record.path, origin, record.title, record, memory_id or record.memory_id, is_new=is_new)
 
 
 def former_path(record: Record, alias: str) -> str:
@@ -179,9 +174,8 @@ def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
             by_id.setdefault(page.id, []).append(page)
         shared = {name: sharing for name, sharing in by_id.items() if len(sharing) > 1}
         names = (*snapshot.names(kind.folder), *history.paths_ever(kind.folder))
-        free = free_numbers(
-            kind, (*map(pages.number_at, names), *(alias[1:] for page in group for alias in page.aliases))
-        )
+        numbers = [*map(pages.number_at, names), *(alias[1:] for page in group for alias in page.aliases)]
+        free = free_numbers(kind, numbers)
         moved: dict[str, str] = {}
         for name in sorted(shared, key=pages.sort_key):
             first, *others = _by_age(shared[name], history)

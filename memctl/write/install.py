@@ -186,15 +186,14 @@ def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
                 f"{error.filename2 or error.filename} can't be changed: {error.strerror}",
                 "fix the cause, then run the same command again: it continues where it stopped",
             ) from None
-        for key, value in step.settings:
-            change = ["--unset-all", key] if value is None else ["--replace-all", key, value]
+        changes = [
+            ["--unset-all", key] if value is None else ["--replace-all", key, value] for key, value in step.settings
+        ]
+        changes += [["--remove-section", step.section]] if step.section else []
+        changes += [["--add", *setting] for setting in step.added]
+        changes += [["--fixed-value", "--unset-all", *setting] for setting in step.taken]
+        for change in changes:
             git.write(["config", "--local", *change], repository.top)
-        if step.section:
-            git.write(["config", "--local", "--remove-section", step.section], repository.top)
-        for key, value in step.added:
-            git.write(["config", "--local", "--add", key, value], repository.top)
-        for key, value in step.taken:
-            git.write(["config", "--local", "--fixed-value", "--unset-all", key, value], repository.top)
 
 
 def _hook_to_replace(place: Path, name: str) -> Hook:
@@ -209,24 +208,19 @@ def _install_step(hook: Hook, backup: Path, part: str, text: str) -> InstallStep
         "the pre-commit framework runs memctl's hook before its own hooks" if hook.file.name.endswith(_LEGACY) else ""
     )
     if hook.whose == "ours, changed":
-        return InstallStep(
-            part,
-            "left",
-            f"{hook.file} was changed since memctl wrote it: delete it, then run the command again",
-            fault=True,
-        )
+        why = f"{hook.file} was changed since memctl wrote it: delete it, then run the command again"
+        return InstallStep(part, "left", why, fault=True)
     if hook.whose == "ours":
         old = os.fsdecode(hook.data)
         if old == text and os.access(hook.file, os.X_OK):
             return InstallStep(part, "unchanged", note)
         return InstallStep(part, "refreshed", note, files=HookChange(hook.file, text=text, old=old))
-    if hook.whose == "nobody's":
+    has_backup = os.path.lexists(backup)
+    if hook.whose == "nobody's" or (has_backup and hooks.equal(backup, hook.file)):
         return InstallStep(part, "installed", note, files=HookChange(hook.file, text=text))
-    if not os.path.lexists(backup):
+    if not has_backup:
         note = note or f"the existing hook is kept as {backup.name} and runs first"
         return InstallStep(part, "installed", note, files=HookChange(hook.file, keep=backup, text=text))
-    if hooks.equal(backup, hook.file):
-        return InstallStep(part, "installed", note, files=HookChange(hook.file, text=text))
     why = (
         f"another tool replaced memctl's hook {hook.file}, and {backup} has the hook from before memctl: delete one of "
         "the two files, then run the command again"
@@ -244,9 +238,8 @@ def _removal_step(place: Path, name: str) -> InstallStep:
     ours = {file_hook.file: file_hook for file_hook in (hook, *beside) if file_hook.whose == "ours"}
     changed = [file_hook.file for file_hook in (hook, *beside) if file_hook.whose == "ours, changed"]
     if changed:
-        return InstallStep(
-            part, "left", f"{changed[0]} was changed since memctl wrote it: delete it by hand", fault=True
-        )
+        why = f"{changed[0]} was changed since memctl wrote it: delete it by hand"
+        return InstallStep(part, "left", why, fault=True)
     prune = any(file_hook.made_its_folder for file_hook in ours.values())
     legacy, has_kept, note = place / (name + _LEGACY), os.path.lexists(backup), ""
     target = hook.file if hook.whose != "the user's" else legacy if legacy in ours else None
@@ -303,18 +296,14 @@ def _set_drivers(repository: Repository, program: str) -> list[InstallStep]:
     programs = shlex.join(["memctl", *([program] if program else [])]).replace("%", "%%")
     steps = []
     for what, title in DRIVERS.items():
-        part, section, present = (
-            f"merge driver memctl-{what}",
-            f"merge.memctl-{what}",
-            _driver_settings(repository, what),
-        )
+        part, section = f"merge driver memctl-{what}", f"merge.memctl-{what}"
+        present = _driver_settings(repository, what)
         driver = (_DOCS_DRIVER if what == "docs" else _DRIVER).format(programs=programs, what=what)
         wanted = {f"{section}.name": title, f"{section}.driver": driver}
         settings = tuple((key, value) for key, value in wanted.items() if present.get(key) != value)
         if not _is_ours(present, what):
-            steps.append(
-                InstallStep(part, "left", f"another program has set {section}.driver in Git's settings", fault=True)
-            )
+            note = f"another program has set {section}.driver in Git's settings"
+            steps.append(InstallStep(part, "left", note, fault=True))
         elif settings:
             steps.append(InstallStep(part, "refreshed" if present else "installed", settings=settings))
         else:
@@ -325,28 +314,19 @@ def _set_drivers(repository: Repository, program: str) -> list[InstallStep]:
 def _unset_drivers(repository: Repository) -> list[InstallStep]:
     steps = []
     for what in DRIVERS:
-        part, section, present = (
-            f"merge driver memctl-{what}",
-            f"merge.memctl-{what}",
-            _driver_settings(repository, what),
-        )
+        part, section = f"merge driver memctl-{what}", f"merge.memctl-{what}"
+        present = _driver_settings(repository, what)
         ours = {f"{section}.name", f"{section}.driver"}
         if not present:
             steps.append(InstallStep(part, "unchanged", f"the {part} is not installed"))
         elif not _is_ours(present, what):
-            steps.append(
-                InstallStep(
-                    part,
-                    "left",
-                    f"another program has set {section}.driver in Git's settings; memctl leaves it as it is",
-                )
-            )
+            note = f"another program has set {section}.driver in Git's settings; memctl leaves it as it is"
+            steps.append(InstallStep(part, "left", note))
         elif set(present) <= ours:
             steps.append(InstallStep(part, "removed", section=section))
         else:  # the user has added settings there
-            steps.append(
-                InstallStep(part, "removed", settings=tuple((key, None) for key in sorted(ours & set(present))))
-            )
+            gone = tuple((key, None) for key in sorted(ours & set(present)))
+            steps.append(InstallStep(part, "removed", settings=gone))
     return steps
 
 

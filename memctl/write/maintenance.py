@@ -68,10 +68,6 @@ class _Folding(msgspec.Struct, frozen=True):
     counts: dict[str, tuple[int, int]] = {}
     values: Values = {}
 
-    @property
-    def totals(self) -> dict[str, int]:
-        return {memory_id: total for memory_id, (_, total) in self.counts.items()}
-
 
 def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
     """Archive and delete the records that are due for it at `memory.now`, in one commit.
@@ -85,9 +81,12 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
     def plan(_: sequence.Sequence) -> Change:
         nonlocal judged, folding, old
         if not options.dry_run:
-            _refuse_if_unsafe(memory)
+            why, hint = commits.why_unsafe(memory.repository)
+            if why:
+                raise MemctlError(f"`memctl maintain` can't commit now: {why}", hint)
         snapshot = load.disk(memory)
-        untouchable = _untouchable(memory, snapshot, options)
+        owned = {} if options.allow_owned else guard.forbidden_records(memory, snapshot.records)
+        untouchable = owned | dict.fromkeys(pending_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
         judged = judge(snapshot, memory.now, untouchable)
         gone = {verdict.record.path for verdict in judged.due if verdict.action == "delete"}
         folding = _fold(memory, snapshot, gone | untouchable.keys(), dry_run=options.dry_run)
@@ -98,24 +97,16 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
 
     outcome = transaction.carry_out(memory, plan, options)
     if folding.counts and not options.dry_run:
-        retrieval_folding.finish(memory.repository.shared, folding.totals)
-    if outcome.change.is_empty and _has_pending_change(memory):
-        outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` commits it")
+        totals = {memory_id: total for memory_id, (_, total) in folding.counts.items()}
+        retrieval_folding.finish(memory.repository.shared, totals)
+    if outcome.change.is_empty:
+        with lock.hold(memory.repository.shared / "lock"):  # excludes changes that another process writes now
+            entries = pending_state.open_entries(memory)
+        if any(entry.stage == PENDING and not entry.undone for entry in entries):
+            outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` commits it")
     return MaintenanceResult(
         outcome, judged, len(folding.counts), tuple(checkpoint for checkpoint in old if checkpoint.kept)
     )
-
-
-def _has_pending_change(memory: Memory) -> bool:
-    """Return whether a change waits for its commit. The lock excludes changes that another process writes now."""
-    with lock.hold(memory.repository.shared / "lock"):
-        return any(entry.stage == PENDING and not entry.undone for entry in pending_state.open_entries(memory))
-
-
-def _untouchable(memory: Memory, snapshot: Snapshot, options: WriteOptions) -> dict[str, str]:
-    """Return the paths of files that are left alone, each with why."""
-    owned = {} if options.allow_owned else guard.forbidden_records(memory, snapshot.records)
-    return owned | dict.fromkeys(pending_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
 
 
 def change(
@@ -166,13 +157,8 @@ def _unlink(snapshot: Snapshot, deleted: list[Record], values: Values) -> list[R
             linked = {name for field in changed if field != "parent_memory_id" for name in getattr(record, field)}
             linked |= {memory_ids[record.parent_memory_id or ""]} if "parent_memory_id" in changed else set()
             targets = sorted(linked & (names | set(memory_ids.values())))
-            deeds.append(
-                RecordAction(
-                    "unlink",
-                    record.id,
-                    f"{', '.join(targets)} was deleted" if len(targets) == 1 else f"{', '.join(targets)} were deleted",
-                )
-            )
+            reason = f"{', '.join(targets)} {'was' if len(targets) == 1 else 'were'} deleted"
+            deeds.append(RecordAction("unlink", record.id, reason))
     return deeds
 
 
@@ -216,15 +202,6 @@ def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Recor
 def _record_in_file(snapshot: Snapshot, record: Record) -> Record:
     """Return a record as its file has it, without this clone's retrieval counts."""
     return parse(snapshot.read(record.path), record.path)[0]
-
-
-def _refuse_if_unsafe(memory: Memory) -> None:
-    try:
-        commits.forbid_if_unsafe(memory.repository)
-    except commits.CommitPending as error:
-        raise MemctlError(
-            f"`memctl maintain` can't commit now: {error.why}", error.hint or "run `memctl maintain` again later"
-        ) from None
 
 
 def _title(judged: DueChanges, folded: int, checkpoints: int) -> str:

@@ -13,7 +13,6 @@ from memctl.pages.links import FOLDER
 from memctl.record import pages
 from memctl.record.change import Change, Delete, Write, rewords
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER
 from memctl.record.parser import parse
 from memctl.store import batches, files
 from memctl.store.memory import Memory
@@ -21,9 +20,8 @@ from memctl.team import guard
 from memctl.write import credentials
 
 _ID = re.compile(r"""^id:[ \t]*["']?([^\s"'#]+)""", re.MULTILINE)
-SECRET_HINT = (
-    "remove the credential, or commit it with `memctl commit --allow-secret`"  # the hint for a file with a credential
-)
+# The hint for a file with a credential.
+SECRET_HINT = "remove the credential, or commit it with `memctl commit --allow-secret`"
 
 
 def is_ours(path: str, code: str) -> bool:
@@ -33,7 +31,7 @@ def is_ours(path: str, code: str) -> bool:
     file belongs to the memory only if it is of a kind that memctl knows, such as a record or a template.
     """
     known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith("templates/")
-    if known or code != "??" or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None:
+    if known or code != "??" or files.is_record_path(path) or pages.kind_at(path) is not None:
         return True
     from memctl.record import checkpoint, session_page
 
@@ -56,15 +54,13 @@ def objection(
     why, hint = "", f"correct {memory.tracked(path)} first"
     try:
         if path.endswith("/"):
-            why, hint = (
-                f"{memory.tracked(path)} is a Git repository of its own",
-                f"move {memory.tracked(path)} out of the memory",
-            )
+            why = f"{memory.tracked(path)} is a Git repository of its own"
+            hint = f"move {memory.tracked(path)} out of the memory"
         elif (memory.folder / path).exists() or (memory.folder / path).is_symlink():
             files.locate(memory.folder, path)
             text = files.read(memory.folder, path)
             before = text_in_head(memory, path)
-            if files.is_record_path(path, BY_FOLDER):
+            if files.is_record_path(path):
                 parse(text, path)
                 if not allow_accepted and before is not None and rewords(before, text, path):
                     why = f"the decision in {memory.tracked(path)} is accepted: its text can't be changed any more"

@@ -66,6 +66,14 @@ def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "", apart: 
     return msgspec.structs.replace(merged, text="\ufeff" * ours.startswith("\ufeff") + text)
 
 
+def merge_cleanly(base: str | None, ours: str | None, theirs: str | None) -> str | None:
+    """Return two versions of a record or page merged; None if they conflict, or if one of the texts is missing."""
+    if base is None or ours is None or theirs is None:
+        return None
+    merged = merge(base, ours, theirs)
+    return None if merged.conflicts else merged.text
+
+
 def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preference) -> MergeResult:
     """Merge versions with LF line ends; the parameters are those of `merge`."""
     base, ours, theirs = map(_side, (base_text, ours_text, theirs_text))

@@ -67,7 +67,8 @@ def carry_out(
     Change. If `remote` is the name of a remote, the coordination state changes there first. Raises MemctlError if
     either change is refused; then nothing has changed.
     """
-    _refuse_unsafe(memory)
+    if why := commits.why_unsafe(memory.repository)[0]:
+        raise MemctlError(f"sections can't be handed over now: {why}", "run the command again once Git can commit")
     terms = Terms(options.reason, options.dry_run)
     with ref_state.locked(memory):
         _recover(memory, write, ask_remote=bool(remote))
@@ -238,7 +239,7 @@ def _undo_pending(memory: Memory, change: Change) -> None:
     """
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
-        writes = [write for write in change.writes if _on_disk(memory, write.path) == write.text]
+        writes = [write for write in change.writes if files.read_if_there(memory.folder, write.path) == write.text]
         restored = [Write(write.path, write.old, write.text) for write in writes if write.old is not None]
         gone = [write.path for write in writes if write.old is None]
         files.replace_all(memory.folder, files.prepare(memory.folder, restored), gone)
@@ -247,28 +248,12 @@ def _undo_pending(memory: Memory, change: Change) -> None:
                 journal.drop(entry)
 
 
-def _on_disk(memory: Memory, path: str) -> str | None:
-    try:
-        return files.read(memory.folder, path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
 def _rebase(memory: Memory, change: Change) -> Change:
     """Return a change as it applies to the current texts of its files."""
     writes = []
     for write in change.writes:
-        now, text = _on_disk(memory, write.path), write.text
+        now, text = files.read_if_there(memory.folder, write.path), write.text
         if now is not None and now not in (write.old, text):
             text = merge.merge(write.old, now, text).text if write.old is not None else now
         writes.append(Write(write.path, text, now))
     return msgspec.structs.replace(change, writes=tuple(writes))
-
-
-def _refuse_unsafe(memory: Memory) -> None:
-    try:
-        commits.forbid_if_unsafe(memory.repository)
-    except commits.CommitPending as error:
-        raise MemctlError(
-            f"sections can't be handed over now: {error.why}", "run the command again once Git can commit"
-        ) from None

@@ -74,7 +74,8 @@ def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, form
         raise MemctlError(
             "the new page has no title", f"give `memctl {kind.name} add TITLE …`, or a text that begins with `# TITLE`"
         )
-    used = _used_numbers(snapshot, kind)
+    numbers = map(pages.number_at, snapshot.names(kind.folder))  # also of pages that can't be read
+    used = {number for number in numbers if number.startswith(f"{kind.level}.")}
     free = id_collisions.free_numbers(kind, (*used, *map(pages.number_at, former)))
     values = {**text.values, "title": title, "id": text.values.get("id") or next(free)}
     if kind is DETAIL:
@@ -114,7 +115,7 @@ def remove(snapshot: Snapshot, marker: str, kind: PageKind) -> Change:
             f"{page.id} can't be removed: it has pages of details, {', '.join(detail.id for detail in details)}",
             f"move each to another section: `memctl detail edit {details[0].id} --section §2.…`",
         )
-    below = [record.id for record in snapshot.records if _is_below(record.section, page.id)]
+    below = [record.id for record in snapshot.records if f"{record.section}.".startswith(f"{page.id}.")]
     if below:
         raise MemctlError(
             f"{page.id} can't be removed: records belong to it, {some(below, 3)}",
@@ -174,21 +175,8 @@ def with_content(kind: PageKind, body: str, text: PageText) -> str:
     """
     for field in kind.fields:
         if (value := text.content.get(field.name)) is not None:
-            clean = frontmatter.clean_newlines
-            value = clean(value) if isinstance(value, str) else [clean(item) for item in value]
-            body = content_fields.replace(kind, body, field, value)
+            body = content_fields.replace(kind, body, field, content_fields.clean(value))
     return body
-
-
-def _used_numbers(snapshot: Snapshot, kind: PageKind) -> set[str]:
-    """Return the numbers in the file names of a level's pages, also of pages that can't be read."""
-    numbers = map(pages.number_at, snapshot.names(kind.folder))
-    return {number for number in numbers if number.startswith(f"{kind.level}.")}
-
-
-def _is_below(section: str | None, marker: str) -> bool:
-    """Return whether a record's section is the marker itself or a heading below it."""
-    return section is not None and (section == marker or section.startswith(marker + "."))
 
 
 def _refuse_unknown_section(snapshot: Snapshot, marker: object) -> None:

@@ -13,7 +13,6 @@ from memctl.git import history_search, index, trees
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, ids, session_page
 from memctl.record.change import REDACT, Change, Write, WriteOptions
-from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import erasure, files, journal, load, lock, pending_state, sessions_ref
 from memctl.store.erasure import Erasure
@@ -92,11 +91,14 @@ def redact(
     for text in secrets:
         if len(text) < _SHORTEST:
             raise MemctlError(f"a text to be redacted must have at least {_SHORTEST} characters", exit_code=USAGE)
-    plan = _Plan(references, start, dict.fromkeys(secrets, GIVEN), [*_folders(memory), *folders])
+    ours = [memory.repository.shared, *sorted((memory.repository.common_dir / "worktrees").glob("*/memctl"))]
+    plan = _Plan(references, start, dict.fromkeys(secrets, GIVEN), [*ours, *folders])
     options = msgspec.structs.replace(options, reason=options.reason or _REASON, allow_owned=True)
     outcome = transaction.carry_out(memory, lambda _: _change(memory, plan, options), options)
     if not options.dry_run:
-        _replace_loose(memory, plan)
+        with lock.hold(memory.repository.shared / "lock"):
+            prepared = files.prepare(memory.folder, plan.loose.values())
+            files.replace_all(memory.folder, prepared, ())
     if not plan.secrets:
         return Redaction(plan.secrets, outcome, {}, (), (), Erasure())
     agreed, failed = _redact_coordination(memory, plan.secrets, options)
@@ -196,13 +198,8 @@ def _below(memory: Memory, start: Path, name: str) -> str:
 
 def _texts(snapshot: Snapshot) -> dict[str, str]:
     """Return the text of each file of the memory that can be read."""
-    texts = {}
-    for path in snapshot.names(""):
-        try:
-            texts[path] = snapshot.read(path)
-        except (InvalidRecord, OSError):
-            continue
-    return texts
+    texts = {path: snapshot.try_read(path) for path in snapshot.names("")}
+    return {path: text for path, text in texts.items() if text is not None}
 
 
 def _find(plan: _Plan, paths: Iterable[str], texts: dict[str, str]) -> None:
@@ -211,11 +208,7 @@ def _find(plan: _Plan, paths: Iterable[str], texts: dict[str, str]) -> None:
     while True:
         for path in ahead:
             seen.add(path)
-            plan.secrets |= {
-                text: rule
-                for text, rule in redact_file.find(path, texts.get(path, "")).items()
-                if text not in plan.secrets
-            }
+            plan.secrets = {**plan.secrets, **redact_file.find(path, texts.get(path, "")), **plan.secrets}
         ahead = [
             path
             for path, text in texts.items()
@@ -269,12 +262,6 @@ def _erase(plan: _Plan, held: Path, options: WriteOptions) -> Erasure:
     )
 
 
-def _replace_loose(memory: Memory, plan: _Plan) -> None:
-    with lock.hold(memory.repository.shared / "lock"):
-        prepared = files.prepare(memory.folder, plan.loose.values())
-        files.replace_all(memory.folder, prepared, ())
-
-
 def _redact_coordination(memory: Memory, secrets: Secrets, options: WriteOptions) -> tuple[str, str]:
     """Redact the state that agents share; return the commit's id, and the reason if that failed ("" for none)."""
 
@@ -292,12 +279,6 @@ def _redact_coordination(memory: Memory, secrets: Secrets, options: WriteOptions
     except MemctlError as error:
         return "", redact_file.redact_text(error.message, secrets)
     return outcome.commit or ("would be made" if outcome.is_changed else ""), ""
-
-
-def _folders(memory: Memory) -> list[Path]:
-    """Return memctl's folders in the Git directory: that of all worktrees, and one for each worktree."""
-    worktrees = sorted((memory.repository.common_dir / "worktrees").glob("*/memctl"))
-    return [memory.repository.shared, *worktrees]
 
 
 def _count(text: str, secrets: Secrets) -> int:

@@ -13,9 +13,8 @@ from memctl.errors import MemctlError
 from memctl.pages import generated_header
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, config, frontmatter, frontmatter_edit, pages, session_page
-from memctl.record.change import Change, Write
+from memctl.record.change import Change, Delete, Write
 from memctl.record.errors import FrontMatterError, InvalidRecord
-from memctl.record.kinds import BY_FOLDER
 from memctl.record.parser import parse
 from memctl.store import files
 from memctl.store.memory_root import CONFIG
@@ -119,17 +118,10 @@ def redact_change(change: Change, secrets: Secrets) -> Change:
     """Return a change with each secret replaced in its texts and in its commit message."""
     plain = map_texts(msgspec.to_builtins(change), lambda text: redact_text(text, secrets))
     writes = tuple(
-        msgspec.structs.replace(
-            write,
-            path=write.path,
-            text=redact(write.path, write.text, secrets),
-            old=None if write.old is None else redact(write.path, write.old, secrets),
-        )
+        Write(write.path, redact(write.path, write.text, secrets), write.old and redact(write.path, write.old, secrets))
         for write in change.writes
     )
-    deletes = tuple(
-        msgspec.structs.replace(delete, old=redact(delete.path, delete.old, secrets)) for delete in change.deletes
-    )
+    deletes = tuple(Delete(delete.path, redact(delete.path, delete.old, secrets)) for delete in change.deletes)
     return msgspec.structs.replace(msgspec.convert(plain, Change), writes=writes, deletes=deletes)
 
 
@@ -198,7 +190,7 @@ def _with_values(text: str, changed: Callable[[str], str]) -> str:
 def is_readable(path: str, text: str) -> bool:
     """Return whether memctl can parse a text as the kind of file that `path` stands for; most allow any text."""
     try:
-        if files.is_record_path(path, BY_FOLDER):
+        if files.is_record_path(path):
             parse(text, path)
         elif pages.kind_at(path) is not None:
             pages.parse(text, path)

@@ -16,7 +16,7 @@ from memctl.record import frontmatter, frontmatter_edit, handoff, pages
 from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import OTHER_END
 from memctl.record.mentions import REFERENCE
-from memctl.record.record import ORDER, Record
+from memctl.record.record import ORDER
 from memctl.write import id_collisions
 from memctl.write.id_collisions import Holder, MemoryFile
 
@@ -62,9 +62,8 @@ class Rewriting:
 
     def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:
         self._by_name: dict[str, list[Holder]] = {}
-        for holder in sorted(
-            holders, key=lambda holder: holder.now != holder.name
-        ):  # the holder that keeps the name comes first
+        # The holder that keeps the name comes first.
+        for holder in sorted(holders, key=lambda holder: holder.now != holder.name):
             self._by_name.setdefault(holder.name, []).append(holder)
         things = {(holder.path, holder.origin.mark): holder for holder in holders if not holder.origin.line}
         self._moving = {key: holder for key, holder in things.items() if holder.moves}
@@ -116,7 +115,8 @@ class Rewriting:
     def _references(self, file: MemoryFile) -> Iterator[Reference]:
         """Yield the references in a file to shared names."""
         pairs = [(match, name) for match in REFERENCE.finditer(file.text) if (name := self._name(match[0]))]
-        if not pairs and not (file.record and self._is_linked(file.record)):
+        linked = (name for key in OTHER_END for name in getattr(file.record, key)) if file.record else ()
+        if not pairs and self._by_name.keys().isdisjoint(linked):
             return
         skipped = _skipped_spans(file)
         for match, name in pairs:
@@ -127,9 +127,6 @@ class Rewriting:
             for name in getattr(file.record, key):
                 if name in self._by_name:
                     yield Reference(name, _line_of(file.text, key, name), key=key)
-
-    def _is_linked(self, record: Record) -> bool:
-        return any(name in self._by_name for key in OTHER_END for name in getattr(record, key))
 
     def _name(self, text: str) -> str:
         """Return the shared name that a text begins with, "" for none; a heading's number begins with its page's."""

@@ -17,14 +17,14 @@ from memctl.record.checkpoint import Version
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import package_path
 from memctl.record.kinds import BY_PREFIX, HANDOFF
-from memctl.record.parser import parse
+from memctl.record.parser import parse, parse_new
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, files, journal, lock, pending_state, sessions_ref
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.write import links, merge, recovery, transaction
 from memctl.write.commit import Outcome
-from memctl.write.edit import refuse_offered, rewrite
+from memctl.write.edit import change_of_all, refuse_offered, rewrite
 
 
 def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = False) -> Change:
@@ -34,14 +34,11 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
     with `unlink` these links are removed instead.
     """
     records = [snapshot.resolve(reference) for reference in references]
-    if len({record.id for record in records}) < len(records):
-        raise MemctlError(
-            f"the same record is named twice: {', '.join(record.id for record in records)}", "name each record once"
-        )
+    change = change_of_all("delete", records)
     refuse_offered(snapshot, records)
     gone = {record.path for record in records}
     packages = {package_path(record.path) for record in records if record.memory_type == HANDOFF.name}
-    packages = {path for path in packages if _exists(snapshot, path)}
+    packages = {path for path in packages if snapshot.try_read(path)}
     writes: dict[str, Write] = {}
     for record in records:
         users = [user for user in links.linked_from(snapshot, record) if user.path not in gone]
@@ -59,23 +56,9 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
                 )
             values = links.without_links(user, {record.id}, {record.memory_id})
             writes[user.path] = rewrite(snapshot, user, values)
-    title = f"{records[0].id} {records[0].title}" if len(records) == 1 else ", ".join(record.id for record in records)
-    concerned = tuple(record.id for record in records) + tuple(ids.id_in_path(path) or "" for path in writes)
-    return Change(
-        op="delete",
-        title=title,
-        ids=concerned,
-        writes=tuple(writes.values()),
-        deletes=tuple(Delete(path, snapshot.read(path)) for path in sorted(gone | packages)),
-    )
-
-
-def _exists(snapshot: Snapshot, path: str) -> bool:
-    """Return whether a Snapshot has a readable file at a path."""
-    try:
-        return bool(snapshot.read(path))
-    except (FileNotFoundError, InvalidRecord):
-        return False
+    concerned = (*change.ids, *(ids.id_in_path(path) or "" for path in writes))
+    deletes = tuple(Delete(path, snapshot.read(path)) for path in sorted(gone | packages))
+    return msgspec.structs.replace(change, ids=concerned, writes=tuple(writes.values()), deletes=deletes)
 
 
 def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | None) -> Change:
@@ -95,9 +78,7 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
     path = path_of(memory, snapshot, reference)
     identifier = ids.id_in_path(path) or reference
     try:
-        current: str | None = files.read(memory.folder, path)
-    except (FileNotFoundError, NotADirectoryError):
-        current = None
+        current = files.read_if_there(memory.folder, path)
     except InvalidRecord:
         current = ""  # invalid on disk; the restored text replaces it
     if revision is None and current is not None:
@@ -199,12 +180,7 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
     Raises MemctlError if the record did not exist in the revision, or if that text is not a valid record.
     """
     text = _file_at(memory, path, revision)
-    try:
-        parse(text, path)
-    except InvalidRecord as error:
-        raise MemctlError(
-            f"the version to restore of {memory.tracked(path)} is not a valid record:\n" + str(error)
-        ) from None
+    parse_new(text, path, f"the version to restore of {memory.tracked(path)}")
     return text
 
 
@@ -317,7 +293,8 @@ def _rebase(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
     writes, deletes = [], []
     for write in entry.change.writes:
         now = texts[write.path] if write.path in texts else journal.text_at(memory.folder, write.path)
-        text = _merge_change(write, now)
+        is_known = now in (write.old, write.text)
+        text = write.text if is_known else merge.merge_cleanly(write.old, now, write.text)
         if text is None:
             clashes += _difference(memory.tracked(write.path), ("now", now), ("undone", write.text))
         else:
@@ -338,16 +315,6 @@ def _rebase(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
             f"make the changes you want (`memctl edit`, `memctl delete`), then `memctl commit --drop {first}`",
         )
     return msgspec.structs.replace(entry.change, writes=tuple(writes), deletes=tuple(deletes))
-
-
-def _merge_change(write: Write, now: str | None) -> str | None:
-    """Return the text of a file with the change as well as later edits; None if they can't be merged."""
-    if now in (write.old, write.text):
-        return write.text
-    if now is None or write.old is None:
-        return None
-    merged = merge.merge(write.old, now, write.text)
-    return None if merged.conflicts else merged.text
 
 
 def _difference(name: str, one: tuple[str, str | None], other: tuple[str, str | None]) -> list[str]:

@@ -62,19 +62,18 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
             dirty = pending_state.uncommitted(memory)
         waiting = [path for path in documents.up_to_date((*making.names(), SOURCES), result) if path in dirty]
         paths = tuple(dict.fromkeys((*changed, *waiting)))
-        if no_commit and paths:
-            why = "--no-commit was given"
-            return Outcome(change, pending=why, hint="`memctl commit` commits it", documents=paths), result
         ours = [path for path, code in dirty.items() if manual_edits.is_ours(path, code) and path != _ATTRIBUTES]
-        if operation := memory.repository.under_way():
+        if no_commit and paths:
+            why, hint = "--no-commit was given", "`memctl commit` commits it"
+        elif operation := memory.repository.under_way():
+            why = f"{operation} is under way"
             hint = f"run `git add --all -- {shlex.quote(memory.tracked(FOLDER))}`, then continue the {operation[2:]}"
-            return Outcome(change, pending=f"{operation} is under way", hint=hint, documents=paths), result
-        if any(not path.startswith(f"{FOLDER}/") for path in ours):
+        elif any(not path.startswith(f"{FOLDER}/") for path in ours):
             why = "the documents show edits that are not committed"
-            return Outcome(
-                change, pending=why, hint="`memctl commit` commits the edits and the documents", documents=paths
-            ), result
-        return _commit_documents(memory, change, paths), result
+            hint = "`memctl commit` commits the edits and the documents"
+        else:
+            return _commit_documents(memory, change, paths), result
+        return Outcome(change, pending=why, hint=hint, documents=paths), result
 
 
 def complete_merge(memory: Memory) -> str:
@@ -94,12 +93,8 @@ def _commit_documents(memory: Memory, change: Change, paths: Sequence[str]) -> O
     try:
         name = commit.commit_paths(memory, dict.fromkeys(paths), [change])
         return Outcome(change, commit=name, documents=tuple(paths))
-    except commits.CommitPending as error:
-        return Outcome(change, pending=error.why, hint=error.hint, documents=tuple(paths))
-    except git.GitFailed as error:
-        return Outcome(
-            change, pending=error.message, hint="fix the cause, then run `memctl commit`", documents=tuple(paths)
-        )
+    except (commits.CommitPending, git.GitFailed) as error:
+        return commit.without_commit(Outcome(change, documents=tuple(paths)), error)
 
 
 def _untrack_documents(memory: Memory, change: Change, making: Renderer, *, force: bool) -> Outcome:

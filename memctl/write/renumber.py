@@ -27,7 +27,7 @@ from memctl.record.change import RENUMBER, Change, Delete, RecordAction, Write, 
 from memctl.record.errors import InvalidRecord
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.handoff import package_path
-from memctl.record.kinds import BY_FOLDER, HANDOFF
+from memctl.record.kinds import HANDOFF
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, journal, load, lock, pending_state
@@ -106,7 +106,7 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
         if path != file.path and not file.apart:
             old[file.path] = file.text
     lost = tuple(_merge_strayed(snapshot, strayed, new))
-    writes = tuple(Write(path, text, _text(snapshot, path)) for path, text in sorted(new.items()))
+    writes = tuple(Write(path, text, snapshot.try_read(path)) for path, text in sorted(new.items()))
     deletes = tuple(Delete(path, text) for path, text in sorted(old.items()) if path not in new)
     renamed = tuple(holder for holder in holders if holder.moves)
     change = msgspec.structs.replace(_commit_change(holders), writes=writes, deletes=deletes)
@@ -148,7 +148,7 @@ def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateReco
     records: list[SeparateRecord] = []
     for tracked, sides in unmerged.items():
         path = tracked[len(memory.prefix) + 1 :]
-        if not files.is_record_path(path, BY_FOLDER):
+        if not files.is_record_path(path):
             continue
         with suppress(InvalidRecord):
             base, *texts = (
@@ -178,10 +178,7 @@ def _packages_of_both(
     sides = unmerged.get(memory.tracked(package))
     if sides:
         return files.decode(contents[sides.ours] or b"", package), files.decode(contents[sides.theirs] or b"", package)
-    try:
-        text = files.read(memory.folder, package)
-    except (FileNotFoundError, NotADirectoryError):
-        return None, None
+    text = files.read_if_there(memory.folder, package)
     return text, text
 
 
@@ -190,11 +187,8 @@ def _packages(apart: Sequence[SeparateRecord], holders: Sequence[Holder]) -> dic
     packages = {}
     for item in apart:
         record = parse(item.text, item.path)[0]
-        mine = [
-            holder
-            for holder in holders
-            if (holder.path, holder.origin.mark) == (item.path, record.memory_id) and holder.moves
-        ]
+        own = (holder for holder in holders if (holder.path, holder.origin.mark) == (item.path, record.memory_id))
+        mine = [holder for holder in own if holder.moves]
         if item.package is not None:
             text, path = item.package, id_collisions.new_path(mine[0]) if mine else item.path
             for holder in mine:
@@ -218,15 +212,8 @@ def _other_files(snapshot: Snapshot) -> Iterator[MemoryFile]:
         yield MemoryFile(page.path, snapshot.read(page.path))
     packages = filter(handoff.record_path, snapshot.names(HANDOFF.folder))
     for path in (*snapshot.names(session_page.FOLDER), *snapshot.names(checkpoint.FOLDER), *packages):
-        with suppress(InvalidRecord, OSError):  # `check` reports the fault
-            yield MemoryFile(path, snapshot.read(path))
-
-
-def _text(snapshot: Snapshot, path: str) -> str | None:
-    try:
-        return snapshot.read(path)
-    except (InvalidRecord, OSError):
-        return None
+        if (text := snapshot.try_read(path)) is not None:  # else `check` reports the fault
+            yield MemoryFile(path, text)
 
 
 def _commit_change(holders: Sequence[Holder]) -> Change:
@@ -281,7 +268,11 @@ def stage_merge(memory: Memory) -> StagedMerge | None:
             return StagedMerge(why=error.why)
         for entry in entries:
             journal.drop(entry)
-        warning = _render(memory)
+        warning = ""
+        try:
+            documents.render_index(memory)  # renders and stages the documents of what is staged, as memctl's hook does
+        except MemctlError as error:
+            warning = f"the documents could not be rendered: {error.message}"
         memory.asked = None
     return StagedMerge(paths, conflicts=index.conflicting_paths(memory.repository), warning=warning)
 
@@ -291,12 +282,8 @@ def _staged_texts(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | 
     wanted = {memory.tracked(path): path for path in paths}
     entries = [entry for entry in index.entries(memory.repository, memory.prefix) if entry.path in wanted]
     contents = trees.blobs(memory.repository, [entry.blob for entry in entries], files.MAX_BYTES)
-    return {
-        wanted[entry.path]: clean_newlines((contents[entry.blob] or b"").decode(errors="replace"))
-        if entry.is_regular
-        else None
-        for entry in entries
-    }
+    texts = ((entry, (contents[entry.blob] or b"").decode(errors="replace")) for entry in entries)
+    return {wanted[entry.path]: clean_newlines(text) if entry.is_regular else None for entry, text in texts}
 
 
 def _unstageable_files(memory: Memory, change: Change, held: Mapping[str, str | None]) -> list[str]:
@@ -306,31 +293,19 @@ def _unstageable_files(memory: Memory, change: Change, held: Mapping[str, str | 
     """
     old = {write.path: write.old for write in change.writes} | {delete.path: delete.old for delete in change.deletes}
     new = {write.path: write.text for write in change.writes}
-    files = []
+    odd = []
     for path, before in old.items():
-        staged_now = path in held and held[path] in (None, before, new.get(path))
-        if not (staged_now or (path not in held and before is None)) or _on_disk(memory, path) != new.get(path):
-            files.append(path)
-    return files
+        is_staged = held[path] in (None, before, new.get(path)) if path in held else before is None
+        odd += [] if is_staged and _on_disk(memory, path) == new.get(path) else [path]
+    return odd
 
 
 def _on_disk(memory: Memory, path: str) -> str | None:
     """Return the text of a file, None if it is missing, "" if it is not text."""
     try:
-        return files.read(memory.folder, path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        return files.read_if_there(memory.folder, path)
     except InvalidRecord:
         return ""  # another file is there now
-
-
-def _render(memory: Memory) -> str:
-    """Render and stage the documents of what is staged, as memctl's Git hook does; return a warning, "" for none."""
-    try:
-        documents.render_index(memory)
-        return ""
-    except MemctlError as error:
-        return f"the documents could not be rendered: {error.message}"
 
 
 class RenumberingResult(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import edited_hooks, hook_commits, refs, tree_merge
 from memctl.git.tree_merge import Leaf
-from memctl.record.change import Change, Write
+from memctl.record.change import Change
 from memctl.store import commit_message, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.sessions_ref import FOLDERS, REF
@@ -30,19 +30,14 @@ def split(memory: Memory, change: Change, *, keeps: bool = False) -> tuple[Chang
     on_ref = {path for path, item in zip(paths, items, strict=bool(tip)) if item is not None}
     is_new_there = not keeps and hook_commits.mode(memory.repository) == hook_commits.RECORDS
 
-    def goes_there(write: Write) -> bool:
-        if write.path not in paths or os.path.lexists(memory.folder / write.path):
-            return False
-        return write.path in on_ref or is_new_there
-
-    beside = tuple(write for write in change.writes if goes_there(write))
+    missing = {path for path in paths if not os.path.lexists(memory.folder / path)}
+    there = missing if is_new_there else missing & on_ref
+    beside = tuple(write for write in change.writes if write.path in there)
     here = tuple(write for write in change.writes if write not in beside)
-    deletes = [
-        delete for delete in change.deletes if delete.path not in on_ref or os.path.lexists(memory.folder / delete.path)
-    ]
+    deletes = tuple(delete for delete in change.deletes if delete.path not in missing & on_ref)
     gone = tuple(delete for delete in change.deletes if delete.path in on_ref)
     return (
-        msgspec.structs.replace(change, writes=here, deletes=tuple(deletes)),
+        msgspec.structs.replace(change, writes=here, deletes=deletes),
         msgspec.structs.replace(change, writes=beside, deletes=gone),
     )
 

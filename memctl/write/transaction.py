@@ -15,10 +15,8 @@ from msgspec.structs import replace
 from memctl.errors import MemctlError
 from memctl.git.commits import Variables
 from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
-from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import kind_at
-from memctl.record.parser import parse
+from memctl.record.parser import parse_new
 from memctl.store import batches, files, journal, lock, memory_root, pending_state
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
@@ -142,15 +140,8 @@ def check(memory: Memory, change: Change, options: WriteOptions) -> None:
                 f"{write.path} would have more than {files.MAX_BYTES:,} bytes",
                 "move the long part to another file and refer to that file",
             )
-        if (
-            files.is_record_path(write.path, BY_FOLDER) and change.op != REDACT
-        ):  # a redaction leaves the file as valid as it was
-            try:
-                parse(write.text, write.path)
-            except InvalidRecord as error:
-                raise MemctlError(
-                    f"the new text of {write.path} is not a valid record:\n" + "\n".join(map(str, error.faults))
-                ) from None
+        if files.is_record_path(write.path) and change.op != REDACT:  # a redaction leaves the file as valid as it was
+            parse_new(write.text, write.path, f"the new text of {write.path}")
     _refuse_controls(change)
     if not options.allow_secret:
         # Uncommitted edits by hand would become part of this commit.
@@ -173,11 +164,9 @@ def _advice(memory: Memory, change: Change, options: WriteOptions) -> tuple[str,
 
 def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
     """Raise MemctlError if a change would discard text that no commit has."""
-    gone = {delete.path for delete in change.deletes} | {
-        w.path for w in change.writes if w.old and change.op == "restore"
-    }
-    unsaved = gone & set(pending_state.uncommitted(memory, ignored=True))
-    if unsaved:
+    gone = {delete.path for delete in change.deletes}
+    gone |= {write.path for write in change.writes if write.old and change.op == "restore"}
+    if unsaved := gone & pending_state.uncommitted(memory, ignored=True).keys():
         raise MemctlError(
             f"{memory.tracked(sorted(unsaved)[0])} has uncommitted changes, which would be lost",
             "`memctl commit` commits them; --discard discards them",
@@ -194,7 +183,7 @@ def _refuse_controls(change: Change) -> None:
     for write in change.writes:
         if not characters.first_control_character(write.text):
             continue
-        if not files.is_record_path(write.path, BY_FOLDER) and kind_at(write.path) is None:
+        if not files.is_record_path(write.path) and kind_at(write.path) is None:
             continue
         for field, line in credentials.added_lines(write):
             if character := characters.first_control_character(line):

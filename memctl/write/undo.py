@@ -50,8 +50,10 @@ def undo(memory: Memory, revision: str | None) -> Change:
         path = tracked.removeprefix(memory.prefix + "/")
         if path == tracked or path.startswith(_RENDERED):
             continue
-        old, new = (_text(texts.get(side.get(tracked, "")), path) for side in (before, after))
-        text, now = _without_change(memory, path, old, new), _current_text(memory, path)
+        contents = (texts.get(side.get(tracked, "")) for side in (before, after))
+        old, new = (None if content is None else files.decode(content, path) for content in contents)
+        now = files.read_if_there(memory.folder, path)
+        text = _without_change(memory, path, now, old, new)
         if text is not None:
             writes.append(Write(path, text, now))
         elif now is not None:
@@ -128,29 +130,15 @@ def _current_id(memory: Memory, path: str, text: str) -> str:
     return same[0] if same else ""
 
 
-def _text(content: bytes | None, path: str) -> str | None:
-    return None if content is None else files.decode(content, path)
-
-
-def _current_text(memory: Memory, path: str) -> str | None:
-    try:
-        return files.read(memory.folder, path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
-def _without_change(memory: Memory, path: str, old: str | None, new: str | None) -> str | None:
-    """Return a file's current text without the change from `old` to `new`; None if the file is then gone.
+def _without_change(memory: Memory, path: str, now: str | None, old: str | None, new: str | None) -> str | None:
+    """Return a file's current text, `now`, without the change from `old` to `new`; None if the file is then gone.
 
     Raises MemctlError if somebody has changed the same places since.
     """
-    now = _current_text(memory, path)
     if now == new:
         return old
-    if now is not None and new is not None and old is not None:
-        merged = merge.merge(new, now, old)
-        if not merged.conflicts:
-            return merged.text
+    if (merged := merge.merge_cleanly(new, now, old)) is not None:
+        return merged
     name = ids.id_in_path(path) or memory.tracked(path)
     if now is None and new is not None and (renamed := _current_id(memory, path, new)):
         hint = f"`memctl delete {renamed}` deletes it" if old is None else f"`memctl log {renamed}` lists its changes"

@@ -20,7 +20,7 @@ def test_renames_are_found_between_commits_and_in_the_index(repo: Path) -> None:
     repository, moved = open_repository(repo), FileChange("moved.txt", RENAMED, "long.txt")
     assert differences.changed_in_index(repository) == [moved]
     git(repo, "commit", "-qm", "moved")
-    assert differences.changed_by(repository, "HEAD") == [moved]
+    assert differences.changed_between(repository, "HEAD~1", "HEAD") == [moved]
     assert differences.changed_between(repository, "HEAD~2", "HEAD") == [FileChange("moved.txt", ADDED)]
 
 

@@ -14,7 +14,7 @@ from memctl.pages.template_values import FoldedHeadings, Index, Level1, Level2, 
 from memctl.record import frontmatter
 from memctl.record.config import Config
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER, KINDS, KNOWLEDGE
+from memctl.record.kinds import KINDS, KNOWLEDGE
 from memctl.record.pages import Page
 from memctl.record.record import ORDER
 from memctl.record.snapshot import Snapshot
@@ -50,7 +50,7 @@ class InHand(Given):
     def __init__(self, texts: Texts, contents: Mapping[str, bytes], config: Config) -> None:
         self._parsed: list[ParsedFile] = []
         self._contents = contents
-        for path in sorted(path for path in texts if files.is_record_path(path, BY_FOLDER)):
+        for path in sorted(path for path in texts if files.is_record_path(path)):
             try:
                 self._parsed.append(cache_update.parse_file(texts[path], path, "", ""))
             except InvalidRecord as error:

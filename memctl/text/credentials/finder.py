@@ -21,19 +21,12 @@ import memctl.text.credentials.rules as rules
 import memctl.text.credentials.values as values
 import memctl.text.credentials.windows as windows
 from memctl.text.credentials.rules import CredentialRule
+from memctl.text.lazy_regex import lazy_regex
 
 _KEYS = ("PRIVATE KEY", "PuTTY-User-Key-File")  # blocks whose patterns match the first line only
 _LONGEST = 16_000  # characters of a key at most; one of 16,384 bits has 12,800
 _AROUND = 60  # characters at most before and after these words in the first line of a private key
 _FEWEST = 16  # characters of a line of a key, except the last
-
-
-def _blocks(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of the blocks that a rule finds; a private key without an end ends with its last line."""
-    if rule.words[0] in _KEYS:
-        yield from _private_keys(flat, rule)
-    else:
-        yield from _shapes(flat, rule)
 
 
 def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
@@ -51,37 +44,33 @@ def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
         place = flat.find(word, max(done, place + 1))
 
 
-@cache
-def _parts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return patterns for the end of a key, for a line of a key (also in a quotation, a diff or JSON), and for text
-    that every key contains."""
-    end = r"-{4,5} ?END [A-Z0-9 ]{0,40}KEY(?: BLOCK)? ?-{4,5}|Private-MAC: ?[0-9a-f]{20,64}"
-    line = (
-        r"(?:\\[nrt\\]|[\s\"'`>|,;+*#\\]){0,40}"
-        r"((?:Proc-Type|DEK-Info|Comment|Version|Encryption|Public-Lines|Private-Lines|Key-Derivation|Argon2-[A-Za-z]+)"
-        r":[^\n\\]{0,200}|[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/]{1,15}={0,2}(?=[^\w+/=]|$))"
-    )
-    return re.compile(end), re.compile(line), re.compile(rf"[A-Za-z0-9+/=]{{{_FEWEST}}}")
+_END_OF_KEY = lazy_regex(r"-{4,5} ?END [A-Z0-9 ]{0,40}KEY(?: BLOCK)? ?-{4,5}|Private-MAC: ?[0-9a-f]{20,64}")
+# A line of a key, also in a quotation, a diff or JSON.
+_KEY_LINE = lazy_regex(
+    r"(?:\\[nrt\\]|[\s\"'`>|,;+*#\\]){0,40}"
+    r"((?:Proc-Type|DEK-Info|Comment|Version|Encryption|Public-Lines|Private-Lines|Key-Derivation|Argon2-[A-Za-z]+)"
+    r":[^\n\\]{0,200}|[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/]{1,15}={0,2}(?=[^\w+/=]|$))"
+)
+_IN_EVERY_KEY = lazy_regex(rf"[A-Za-z0-9+/=]{{{_FEWEST}}}")
 
 
 def _private_keys(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
     """Yield the start and end of private keys: up to their last line, or as far as lines of a key follow."""
-    end_of_key, line, body_line = _parts()
     begins = list(_shapes(flat, rule))
     for number, (start, body) in enumerate(begins, 1):
         limit = min(begins[number][0] if number < len(begins) else len(flat), body + _LONGEST)
-        last = end_of_key.search(flat, body, limit)
-        end = last.end() if last else _end_of_lines(flat, body, limit, line)
-        if rule.words[0] == _KEYS[0] and body_line.search(flat, body, last.start() if last else end) is None:
+        last = _END_OF_KEY.search(flat, body, limit)
+        end = last.end() if last else _end_of_lines(flat, body, limit)
+        if rule.words[0] == _KEYS[0] and _IN_EVERY_KEY.search(flat, body, last.start() if last else end) is None:
             continue  # a text about keys that only quotes the first line
         mark = flat.find("\0", start, end)
         yield start, end if mark < 0 else mark
 
 
-def _end_of_lines(flat: str, start: int, limit: int, line: re.Pattern[str]) -> int:
+def _end_of_lines(flat: str, start: int, limit: int) -> int:
     """Return the end of the last line of a key after `start`; a short line is the last one."""
     end = start
-    while match := line.match(flat, end, limit):
+    while match := _KEY_LINE.match(flat, end, limit):
         if len(match[1]) < _FEWEST and (end == start or match[1].islower()):
             break  # a word: the text only quotes a key's first line, or the key is incomplete
         end = match.end()
@@ -101,6 +90,7 @@ _TAIL = 200  # characters at most by which a token may be longer than its shape
 _MOST_SHOWN, _SHOWN_OF = 4, 5  # characters shown of a credential: one in five, at most four
 _NUMBER, _START = "I", 4  # a type of `array`, and its size in bytes
 _IDENTIFIER = f"{string.ascii_letters}{string.digits}_-."
+_LONG_WORD = lazy_regex(r"[\w.:|/+=-]{24,}", re.ASCII)
 _PASSES = 8  # of `redact`, since a mark can make another credential visible
 
 
@@ -121,8 +111,6 @@ def find(text: str, *, strict: bool = False) -> list[Span]:
     flat = _flat(text)
     places = list(_by_rules(flat))
     if strict:
-        import memctl.text.credentials.values as values
-
         last = len(rules.table())
         places += [(start, end, last) for start, end in values.random_words(flat)]
     return _merge(flat, places) if places else []
@@ -172,11 +160,7 @@ def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:
 
 def _flat(text: str) -> str:
     """Return a text of the same length in ASCII, with NUL characters in place of the marks of earlier redactions."""
-    return _without_marks(text if text.isascii() else text.encode("ascii", "replace").decode())
-
-
-def _without_marks(flat: str) -> str:
-    """Return a text with NUL in place of redaction marks, since no credential contains NUL."""
+    flat = text if text.isascii() else text.encode("ascii", "replace").decode()
     if not any(mark in flat for mark in _MARKS):
         return flat
     return mark_pattern().sub(lambda match: "\0" * len(match[0]), flat)
@@ -217,7 +201,8 @@ def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
                 is_over = span or not match.lastindex
                 place = max(match.end() if is_over else match.start(match.lastindex or 0), match.start() + 1)
     for rule in block_rules.values():
-        yield from ((*span, rule.place) for span in _blocks(flat, rule))
+        look = _private_keys if rule.words[0] in _KEYS else _shapes
+        yield from ((*span, rule.place) for span in look(flat, rule))
 
 
 def _rules_for(part: str, lower: str) -> list[CredentialRule]:
@@ -234,7 +219,7 @@ def _rules_for(part: str, lower: str) -> list[CredentialRule]:
         for word, word_rules in words.items():
             if word in text:
                 rules |= word_rules
-    if any(not match[0].islower() for match in _long_word().finditer(part)):
+    if any(not match[0].islower() for match in _LONG_WORD.finditer(part)):
         rules |= capitals
     return list(rules.values())
 
@@ -262,11 +247,6 @@ def _by_word() -> tuple[
     return by_start, short, capitals
 
 
-@cache
-def _long_word() -> re.Pattern[str]:
-    return re.compile(r"[\w.:|/+=-]{24,}", re.ASCII)
-
-
 _JUDGES: dict[str, Callable[[str, bool], bool]] = {
     "key": values.is_key,
     "password": values.is_password,
@@ -280,15 +260,13 @@ _JUDGES: dict[str, Callable[[str, bool], bool]] = {
 }
 
 
-@cache
-def _other_values() -> re.Pattern[str]:
-    """Return the pattern for the end of a name, such as `_FILE`, that shows that its value is not the secret."""
-    return re.compile(
-        r".*(?:id|ids|name|file|path|dir|url|uri|type|kind|length|len|size|count|limit|budget|field|column|policy|rule|rules"
-        r"|label|prompt|hint|help|ref|arn|version|expiry|expires|age|ttl|regex|pattern|format|index|counts?|usage|env|var"
-        r"|source|status|error|valid|invalid|required|s_?(?:used|read|written|total|in|out|max|min))$",
-        re.IGNORECASE,
-    )
+# The end of a name, such as `_FILE`, that shows that its value is not the secret.
+_OTHER_VALUE = lazy_regex(
+    r".*(?:id|ids|name|file|path|dir|url|uri|type|kind|length|len|size|count|limit|budget|field|column|policy|rule|rules"
+    r"|label|prompt|hint|help|ref|arn|version|expiry|expires|age|ttl|regex|pattern|format|index|counts?|usage|env|var"
+    r"|source|status|error|valid|invalid|required|s_?(?:used|read|written|total|in|out|max|min))$",
+    re.IGNORECASE,
+)
 
 
 def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool) -> tuple[int, int] | None:
@@ -303,7 +281,7 @@ def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool
     value = flat[start:end]
     if rule.kind == rules.NAMED:
         return (start, end) if values.is_mixed(value) and not values.is_placeholder(value) else None
-    if _other_values().match(match.groupdict().get("rest") or ""):
+    if _OTHER_VALUE.match(match.groupdict().get("rest") or ""):
         return None
     quoted = flat[start - 1 : start] in ("'", '"', "`", ">")
     if not quoted and "rest" in match.groupdict():
@@ -316,23 +294,24 @@ def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool
     return start, end
 
 
-@cache
-def _escape() -> re.Pattern[str]:
-    """Return the pattern for escapes in JSON, C, URLs, mail and terminal colours; a word may begin right after one."""
-    return re.compile(
-        r"(?:\\[abefnrtv0]|\\u[\da-f]{4}|\\x[\da-f]{2}|[%=][\da-f]{2}|\[[\d;]{0,16}[a-z])\Z", re.ASCII | re.IGNORECASE
-    )
+# Escapes in JSON, C, URLs, mail and terminal colours; a word may begin right after one.
+_ESCAPE = lazy_regex(
+    r"(?:\\[abefnrtv0]|\\u[\da-f]{4}|\\x[\da-f]{2}|[%=][\da-f]{2}|\[[\d;]{0,16}[a-z])\Z", re.ASCII | re.IGNORECASE
+)
 
 
 def _token_span(flat: str, rule: CredentialRule, match: re.Match[str]) -> tuple[int, int] | None:
     start, end = match.span()
     if flat[start - 1 : start].isalnum() and not (
-        _escape().search(flat, max(0, start - _LONGEST_ESCAPE), start) or _is_unmistakable(rule, match[0])
+        _ESCAPE.search(flat, max(0, start - _LONGEST_ESCAPE), start) or _is_unmistakable(rule, match[0])
     ):
         return None
     while end < len(flat) and end - match.end() < _TAIL and (flat[end].isalnum() or flat[end] in "_-"):
         end += 1
     return None if "\0" in match[0] or _is_sample(match[0]) else (start, end)
+
+
+_HEXADECIMAL = frozenset("0123456789abcdefABCDEF-_")
 
 
 def _is_unmistakable(rule: CredentialRule, token: str) -> bool:
@@ -343,11 +322,7 @@ def _is_unmistakable(rule: CredentialRule, token: str) -> bool:
     """
     prefixes = (word for word in rule.words if len(word) >= _LONG_PREFIX and word.endswith(("_", "-", ".")))
     rests = (token.removeprefix(word) for word in prefixes if token.startswith(word))
-    return any(values.is_random_value(rest, quoted=True) and not _is_hexadecimal(rest) for rest in rests)
-
-
-def _is_hexadecimal(text: str) -> bool:
-    return all(sign in "0123456789abcdefABCDEF-_" for sign in text)
+    return any(values.is_random_value(rest, quoted=True) and not _HEXADECIMAL.issuperset(rest) for rest in rests)
 
 
 def _is_sample(token: str) -> bool:
@@ -363,10 +338,8 @@ def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
     if flat[start - 1 : start] == "=" and name.isupper():
         return start + len(value.rstrip(",;)]}"))
     cut = next((place for place, sign in enumerate(value) if sign in ",;)]}|"), len(value))
-    rest = value.find("&")
-    return start + min(
-        cut, rest if 0 <= rest < value.rfind("=") else cut
-    )  # the next parameter of a URL is no part of it
+    rest = value.find("&")  # the next parameter of a URL is no part of it
+    return start + min(cut, rest if 0 <= rest < value.rfind("=") else cut)
 
 
 def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: str) -> bool:
@@ -394,9 +367,8 @@ def _merge(flat: str, spans: list[tuple[int, int, int]]) -> list[Span]:
     """Merge overlapping candidates into spans, each with the name of the earliest rule in the table."""
     names = [*(rule.name for rule in rules.table()), RANDOM]
     merged: list[tuple[int, int, int]] = []
-    for start, end, place in sorted(
-        span for span in spans if span[0] < span[1] and "\0" not in flat[span[0] : span[1]]
-    ):
+    valid = (span for span in spans if span[0] < span[1] and "\0" not in flat[span[0] : span[1]])
+    for start, end, place in sorted(valid):
         if merged and start < merged[-1][1]:
             last = merged[-1]
             merged[-1] = (last[0], max(last[1], end), min(last[2], place))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 _FILE = Path(__file__).with_name("rules.txt")
@@ -59,41 +59,30 @@ class CredentialRule:
     - `example`: a credential that the rule finds. A number in braces stands for so many random characters: `ghp_{36}`.
     - `origin`: where the shape is from, such as "vendor" for the documentation of the service.
     - `kind`: the heading in `rules.txt` above the rule. It decides how a found value is checked before it counts.
+    - `has_case`: whether it distinguishes upper and lower case. If not, its pattern must be given text in lower case.
     - `place`: the rule's place in the file. If two rules find one credential, the earlier rule gives it its name.
     """
-
-    __slots__ = ("_pattern", "example", "kind", "name", "origin", "place", "shape", "words")
 
     def __init__(self, place: int, kind: str, columns: list[str]) -> None:
         self.name, words, self.shape, self.example, self.origin = columns
         self.words = tuple(words.split("|"))
         self.place, self.kind = place, kind
-        self._pattern: re.Pattern[str] | None = None
+        self.has_case = kind in (BLOCK, TOKEN, VARIABLE)
 
-    @property
-    def has_case(self) -> bool:
-        """Whether the rule distinguishes upper and lower case.
-
-        If not, its pattern must be given text in lower case.
-        """
-        return self.kind in (BLOCK, TOKEN, VARIABLE)
-
-    @property
+    @cached_property
     def pattern(self) -> re.Pattern[str]:
         """The compiled regular expression that finds what may be a credential of this rule.
 
         The value of the credential is the last group that matches, or the whole match if there is no such group.
         """
-        if self._pattern is None:
-            shape = re.sub(_AFTER, _behind, self.shape)
-            for mark, part in _PARTS.items():
-                shape = shape.replace(mark, part)
-            if self.kind == NAMED:
-                name = re.escape(self.words[0])
-                start = r"(?<![a-z])" if len(name) <= _SHORT_NAME else ""
-                shape = f"{start}{name}{_GIVEN}({shape})(?![\\w+/=-])"
-            self._pattern = re.compile(shape, re.ASCII | re.MULTILINE)
-        return self._pattern
+        shape = re.sub(_AFTER, _behind, self.shape)
+        for mark, part in _PARTS.items():
+            shape = shape.replace(mark, part)
+        if self.kind == NAMED:
+            name = re.escape(self.words[0])
+            start = r"(?<![a-z])" if len(name) <= _SHORT_NAME else ""
+            shape = f"{start}{name}{_GIVEN}({shape})(?![\\w+/=-])"
+        return re.compile(shape, re.ASCII | re.MULTILINE)
 
 
 def _behind(match: re.Match[str]) -> str:

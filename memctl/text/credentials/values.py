@@ -25,11 +25,14 @@ from base64 import b64decode
 from collections.abc import Iterator
 from functools import cache
 
+from memctl.text.lazy_regex import lazy_regex
+
 MOST_FAMILIAR = 0.5  # a word with a smaller share of familiar pairs is taken for random
 _FEWEST_PAIRS = 7  # pairs that count, at least, for a word to be judged
 _FEWEST_CHARACTERS = 8  # different characters of a random word, at least
 _LEAST_RANDOM_WORD, _MOST = 20, 200  # characters: shorter words are skipped, of longer ones the beginning is judged
 _NAMED = 0.6  # share of familiar pairs, at least, in a component of a path that people have named
+_SEPARATORS = lazy_regex(r"[^A-Za-z0-9]+")
 _FAMILIAR = (
     "abacadagaialamanaparasatauavbabebjblbubycacechcickclcocrctcudadddedidodsdueaecedeeefegelemenepereset"
     "evexeyfafefffiflfofrfugegigsguhahehihoiaibicidieifigiliminioipirisitivizjekelaldlelflilllolsltlulyma"
@@ -47,7 +50,7 @@ def familiarity(word: str) -> tuple[float, float]:
     """
     familiar = counted = 0.0
     known = _familiar()
-    for part in _parts().split(word):
+    for part in _SEPARATORS.split(word):
         is_loud = not any(map(str.islower, part))
         for first, second in zip(part, part[1:], strict=False):  # noqa: RUF007
             if first.isdigit() and second.isdigit():
@@ -73,37 +76,27 @@ def is_random(word: str, fewest: int = _FEWEST_PAIRS) -> bool:
 
 
 @cache
-def _parts() -> re.Pattern[str]:
-    return re.compile(r"[^A-Za-z0-9]+")
-
-
-@cache
 def _familiar() -> frozenset[str]:
     return frozenset(_FAMILIAR[place : place + 2] for place in range(0, len(_FAMILIAR), 2))
 
 
-@cache
-def _word_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return patterns for words that may be keys, for ids, hashes and images, and for names in a path."""
-    start, end = r"(?<![A-Za-z0-9_+/-])", r"(?![A-Za-z0-9])"
-    known = (
-        r"[0-9a-fA-F]{8}(?:[-_][0-9a-fA-F]{4}){3}[-_][0-9a-fA-F]{12}",  # UUID
-        # Git's object ids, whole or abbreviated; packs, images and files in caches are named by such hashes, too
-        rf"(?<![A-Za-z0-9])(?:[0-9a-f]{{7,19}}|[0-9a-f]{{40}}|[0-9a-f]{{64}}){end}",
-        r"(?:sha(?:1|256|384|512)|md5|blake2b|h1|SHA256)[-:=/][A-Za-z0-9+/_-]{16,128}={0,2}",  # in lock files
-        r"[A-Z]{3}-\d{4}-\d\d-\d\d-\d{3,}",  # records
-        # What models' APIs and GitHub's give out
-        rf"{start}(?:toolu|msg|req|resp|call|chatcmpl|thread|run|item|rs|fc)[_-][A-Za-z0-9]{{16,64}}{end}",
-        rf"{start}(?:[A-Z]{{1,5}}_k[wg][A-Za-z0-9_-]{{6,40}}|MD[EIMQUY][A-Za-z0-9][A-Za-z0-9+/]{{8,60}}={{0,2}}){end}",
-        rf"{start}AAAA[BCE][23]NzaC[A-Za-z0-9+/=]+",  # SSH's public keys
-        r"data:[\w/+.-]{3,60};base64,[A-Za-z0-9+/=]+",  # images
-        r"/var/folders/\w\w/\w{20,40}/",  # temporary files of macOS
-    )
-    return (
-        re.compile(r"[A-Za-z0-9][A-Za-z0-9_+/-]{19,}={0,2}", re.ASCII),
-        re.compile("|".join(known), re.ASCII),
-        re.compile(r"[A-Za-z][A-Za-z_-]{2,30}", re.ASCII),
-    )
+_START, _END = r"(?<![A-Za-z0-9_+/-])", r"(?![A-Za-z0-9])"
+_KNOWN_SHAPES = (
+    r"[0-9a-fA-F]{8}(?:[-_][0-9a-fA-F]{4}){3}[-_][0-9a-fA-F]{12}",  # UUID
+    # Git's object ids, whole or abbreviated; packs, images and files in caches are named by such hashes, too
+    rf"(?<![A-Za-z0-9])(?:[0-9a-f]{{7,19}}|[0-9a-f]{{40}}|[0-9a-f]{{64}}){_END}",
+    r"(?:sha(?:1|256|384|512)|md5|blake2b|h1|SHA256)[-:=/][A-Za-z0-9+/_-]{16,128}={0,2}",  # in lock files
+    r"[A-Z]{3}-\d{4}-\d\d-\d\d-\d{3,}",  # records
+    # What models' APIs and GitHub's give out
+    rf"{_START}(?:toolu|msg|req|resp|call|chatcmpl|thread|run|item|rs|fc)[_-][A-Za-z0-9]{{16,64}}{_END}",
+    rf"{_START}(?:[A-Z]{{1,5}}_k[wg][A-Za-z0-9_-]{{6,40}}|MD[EIMQUY][A-Za-z0-9][A-Za-z0-9+/]{{8,60}}={{0,2}}){_END}",
+    rf"{_START}AAAA[BCE][23]NzaC[A-Za-z0-9+/=]+",  # SSH's public keys
+    r"data:[\w/+.-]{3,60};base64,[A-Za-z0-9+/=]+",  # images
+    r"/var/folders/\w\w/\w{20,40}/",  # temporary files of macOS
+)
+_KNOWN = lazy_regex("|".join(_KNOWN_SHAPES), re.ASCII)  # ids, hashes and images
+_KEY_WORD = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9_+/-]{19,}={0,2}", re.ASCII)  # a word that may be a key
+_PATH_NAME = lazy_regex(r"[A-Za-z][A-Za-z_-]{2,30}", re.ASCII)  # a name in a path
 
 
 def random_words(text: str) -> Iterator[tuple[int, int]]:
@@ -112,9 +105,8 @@ def random_words(text: str) -> Iterator[tuple[int, int]]:
     Ids of Git, of memctl and of models' APIs, UUIDs and integrity hashes are left out. A path or a URL is not one word:
     each of its components is judged by itself.
     """
-    words, known, _ = _word_patterns()
-    text = known.sub(lambda match: "." * len(match[0]), text)
-    for match in words.finditer(text):
+    text = _KNOWN.sub(lambda match: "." * len(match[0]), text)
+    for match in _KEY_WORD.finditer(text):
         start, word = match.start(), match[0]
         if "/" not in word or not _is_path_word(text, start, word):
             if is_random(word[:_MOST], _FEWEST_PAIRS) and not _is_sample_login(word):
@@ -130,8 +122,7 @@ def _is_path_word(text: str, start: int, word: str) -> bool:
     """Return whether a word with slashes is a path or a part of a URL: it begins as one, or has a part of words."""
     if text[start - 1 : start] in ("/", ".", "~", "@"):
         return True
-    match = _word_patterns()[2]
-    parts = (part for part in word.split("/") if match.fullmatch(part))
+    parts = (part for part in word.split("/") if _PATH_NAME.fullmatch(part))
     return any(familiar >= _NAMED * counted for familiar, counted in map(familiarity, parts))
 
 

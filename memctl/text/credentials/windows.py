@@ -141,20 +141,13 @@ def _lines_of_block(text: str, start: int) -> Iterator[int]:
 
 def _odd_words(flat: str) -> Iterator[int]:
     """Yield offsets in words of 20 and more characters that are no names, ids or paths: the start, and every 4,000."""
-    is_harmless = _harmless().fullmatch
+    is_odd = cache(lambda word: _harmless().fullmatch(word) is None)  # most long words occur many times
     data = flat.encode("ascii")
     marked = data.translate(_WORDS) + b" "
-    known: dict[bytes, bool] = {}  # most long words occur many times
     start = marked.find(_LONG)
     while start >= 0:
         end = marked.index(b" ", start)
-        is_odd = True
-        if end - start <= _STEP:  # matching a longer word would take 400 MB
-            word = data[start:end]
-            if (found := known.get(word)) is None:
-                found = known[word] = is_harmless(word) is None
-            is_odd = found
-        if is_odd:
+        if end - start > _STEP or is_odd(data[start:end]):  # matching a longer word would take 400 MB
             yield from range(start, end, _STEP)
         start = marked.find(_LONG, end)
 

@@ -173,8 +173,11 @@ class Memory:
     Use it as a context manager, or call `close`, to end the Git processes that reading starts.
     """
 
-    def __init__(self, memory: store.Memory) -> None:
-        self._memory = memory
+    def __init__(self, memory: store.Memory | str | os.PathLike[str] | git.Repo) -> None:
+        """Take a memory that `memctl.store` has opened; a folder or a repository is opened as `open` does."""
+        from memctl.store.memory import Memory as Opened
+
+        self._memory: store.Memory = memory if isinstance(memory, Opened) else Memory.open(memory)._memory
 
     @classmethod
     def open(cls, where: str | os.PathLike[str] | git.Repo = ".", *, agent: str = "") -> Memory:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import git as gitpython
 import pytest
@@ -88,6 +88,13 @@ def test_recorded_decision_is_found_packed_and_explained(repo: Path, memctl: Mem
     assert memory.history(limit=1)[0].commit.hexsha == git(repo, "rev-parse", "HEAD").strip()
 
 
+@pytest.mark.parametrize("kind", [str, Path, gitpython.Repo])
+def test_memory_of_a_folder_is_the_one_that_open_returns(kind: Callable[[str], Any], repo: Path) -> None:
+    with Memory(kind(str(repo))) as memory:
+        assert memory.folder == Memory.open(repo).folder
+        assert memory.decide("Queue in PostgreSQL").id
+
+
 def test_invalid_calls_raise_with_a_hint_and_write_nothing(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     memory = Memory.open(repo)
     before = commits(repo)
@@ -103,6 +110,8 @@ def test_invalid_calls_raise_with_a_hint_and_write_nothing(repo: Path, memctl: M
         lambda: memory.records("decisoin"),
         lambda: memory.hand_over("codex", reason="x", kind="whole"),
         lambda: Memory.open(tmp_path),
+        lambda: Memory(tmp_path),
+        lambda: Memory(5),  # type: ignore[arg-type]
     ):
         with pytest.raises(MemctlError) as caught:
             wrong()

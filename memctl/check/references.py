@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memctl.check.findings import CheckContext, Finding, closest
 from memctl.pages import freshness, repository_paths
-from memctl.pages.renamed_files import fixed_path, folder_after, present_glob
+from memctl.pages.renamed_files import fixed_path, meanings, present_glob
 from memctl.record import mentions, pages
+from memctl.record.change import is_final
 from memctl.record.mentions import IGNORE, Mention
 from memctl.record.pages import Page
 from memctl.record.record import Record
@@ -25,7 +26,10 @@ def code_of_pages(subject: CheckContext) -> Iterator[Finding]:
     beyond: list[tuple[str, str, str]] = []
     snapshot = subject.snapshot
     references = [(page, ref) for page in snapshot.outline.pages for ref in freshness.references(snapshot, page)]
-    renamed = _renamed(subject, (ref.reference for _, ref in references if ref.state == freshness.MISSING))
+    missing = [(page, ref.reference) for page, ref in references if ref.state == freshness.MISSING]
+    stamped = {path for page, _ in missing for path in page.stamps}  # what abbreviations meant at the review
+    gone = stamped - snapshot.files.existing(stamped)
+    renamed = _renamed(subject, (*(reference for _, reference in missing), *gone))
     starts = {page.path: subject.body_line(page.path, page.body) for page in snapshot.outline.pages}
     for page, reference in references:
         line = starts[page.path] + reference.line - 1
@@ -98,12 +102,18 @@ def mentions_of_records(subject: CheckContext) -> Iterator[Finding]:
     """Report each § marker and id in an open record's text that leads to nothing."""
     open_paths = {record.path for record in subject.snapshot.open_records}
     has_pages = bool(subject.snapshot.outline.pages)
+    dangling: list[tuple[str, Mention, str]] = []
     for path, texts in subject.snapshot.catalogue.mentions().items():
         for mention in texts if path in open_paths else ():
             if mention.text == IGNORE:
                 continue
             if (message := _dangling(subject, mention, has_pages)) is not None:
-                yield Finding("MEM207", path, mention.line, message, _similar(subject, mention))
+                dangling.append((path, mention, message))
+    renamed = _renamed(subject, (mention.text for _, mention, _ in dangling if mention.text.startswith("§4.")))
+    final = {record.path for record in subject.snapshot.open_records if is_final(record)} if renamed else set()
+    for path, mention, message in dangling:
+        hint = _renamed_hint(mention.text, renamed, is_final=path in final)
+        yield Finding("MEM207", path, mention.line, message, hint or _similar(subject, mention))
 
 
 def _dangling(subject: CheckContext, mention: Mention, has_pages: bool) -> str | None:
@@ -193,12 +203,21 @@ def _missing_code(
 
     Before a commit a renamed file is a warning, since the commit that renames it should not wait for the memory.
     """
-    path = pages.code_path(reference.removeprefix("§4."))
-    old = (path,) if path in renamed else repository_paths.resolve(frozenset(renamed), path)
-    if len(old) != 1 or not (new := renamed.get(old[0]) or folder_after(renamed, old[0])):
-        return Finding(code, place, line, message, _suggest_file(subject, reference))
-    hint = f"the path is {new} now: `memctl check --fix` writes the new path"
-    return Finding(code, place, line, message, hint, is_demoted=subject.is_staged)
+    hint = _renamed_hint(reference, renamed)
+    is_demoted = bool(hint) and subject.is_staged
+    return Finding(code, place, line, message, hint or _suggest_file(subject, reference), is_demoted=is_demoted)
+
+
+def _renamed_hint(reference: str, renamed: Mapping[str, str], *, is_final: bool = False) -> str:
+    """Return a hint with the present paths of the renamed file that a reference may mean; "" if there are none.
+
+    `is_final` says that the reference is in a text that may not change any more.
+    """
+    new_paths = meanings(reference.removeprefix("§4."), renamed)
+    if len(new_paths) > 1:
+        return f"it may mean {' or '.join(new_paths[:3])} now: write the path that is meant"
+    end = "" if is_final else ": `memctl check --fix` writes the new path"
+    return f"the path is {new_paths[0]} now{end}" if new_paths else ""
 
 
 def _suggest_file(subject: CheckContext, reference: str) -> str:

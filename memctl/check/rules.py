@@ -90,8 +90,9 @@ MEM205 unknown-marker error: A § marker names a section or heading that does no
 MEM206 unknown-id error: A page names a record that does not exist.
     Every record that a page names must exist. Correct the id, or restore the record with `memctl restore`.
 MEM207 dangling-mention warning: The text of a record names a marker or an id that does not exist.
-    The text may be older than a change that removed the marker or record. Correct the mention if it is a typing error;
-    otherwise leave the text as it is.
+    The text may be older than a change that removed the marker or record. `memctl check --fix` writes the new path of a
+    renamed file, but not into handoffs and accepted decisions. Correct the mention if it is a typing error; otherwise
+    leave the text as it is.
 MEM208 suspect-page warning: Code that a page refers to has changed since the page was reviewed.
     Read the page again, correct it if necessary, and mark it as reviewed with `memctl review`.
 MEM209 empty-glob warning: A glob of a section matches no file.

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
@@ -40,8 +40,9 @@ _AT_ONCE = 3  # files in the answer to one call
 _NO_MARKUP = str.maketrans({"<": "\u2039", "[": "(", "]": ")"})  # "->" stays: without "<" there is no tag
 _SECONDS = 1.0  # to wait for Git
 _BYTES = 64 * 1024  # of a record's file that are read
-# Claude Code's and Gemini CLI's; `session.tool_calls`, which takes 10 ms, knows all tools.
-_READERS = ("Read", "read_file")
+# The tools of Claude Code and Gemini CLI with one file as argument, and whether they write it. `session.tool_calls`,
+# which takes 1 ms to import, knows all tools.
+_FILE_TOOLS = {"Read": False, "read_file": False, "Edit": True, "Write": True}
 _LOOKED_AT, _WORDS = 16 * 1024, 300  # characters and words of an argument that are searched for files
 _LONGEST_PATH = 4096
 _BETWEEN_WORDS = str.maketrans(dict.fromkeys("'\"`;|&()<>=,:", " "))
@@ -117,16 +118,19 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
             yield name, is_written, first, reason, ids
 
 
-def _find_renamed(repository: Repository, missing: Sequence[str]) -> dict[str, str] | None:
-    """Return the present paths of the renamed files and folders among `missing`; None if Git takes longer than 1 s."""
+def _find_renamed(repository: Repository, missing: Sequence[str], keep: Callable[[Mapping[str, str]], None]) -> None:
+    """Call `keep` with the present paths of the renamed files and folders among `missing`, by their old paths.
+
+    If Git takes longer than 1 s, this returns, and the forked process that waits for Git calls `keep` later.
+    """
 
     def find() -> str:
         from memctl.pages import renamed_files  # slow to import, and mostly no file is missing
 
-        return json.dumps(renamed_files.find(repository, missing, (), repository.branch()[1], is_staged=True))
+        keep(renamed_files.find(repository, missing, (), repository.branch()[1], is_staged=True))
+        return ""
 
-    renamed: dict[str, str] | None = json.loads(daemonize.within(_SECONDS, find) or "null")
-    return renamed
+    daemonize.within(_SECONDS, find)
 
 
 def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[str]:
@@ -151,8 +155,8 @@ def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[st
 
 def _touched_files(top: Path, cwd: str, payload: Payload, candidates: Iterable[str]) -> dict[str, bool]:
     """Return the files of the repository that a call touches, each with whether the call writes it."""
-    if payload.tool in _READERS:
-        return dict.fromkeys(candidates, False)
+    if payload.tool in _FILE_TOOLS:
+        return dict.fromkeys(candidates, _FILE_TOOLS[payload.tool])
     from memctl.session import tool_calls  # slow to import, and needed only for files with a record
     from memctl.text.actions import READ
 

@@ -10,6 +10,7 @@ from memctl.git import differences
 from memctl.git.repository import Repository
 from memctl.git.status import marks
 from memctl.pages import repository_paths
+from memctl.record import pages
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.text.lazy_regex import lazy_regex
@@ -68,6 +69,20 @@ def folder_after(renamed: Mapping[str, str], folder: str) -> str:
     places = {new.removesuffix(name) if new.endswith(f"/{name}") else "" for name, new in inside}
     place = places.pop() if len(places) == 1 else ""
     return place if folder.endswith("/") else place.rstrip("/")
+
+
+def meanings(reference: str, renamed: Mapping[str, str]) -> list[str]:
+    """Return the present paths that a reference to a missing file or folder may mean; [] if it was not renamed.
+
+    `reference` is what follows `§4.`, a path or an abbreviation of one (see `repository_paths.resolve`). `renamed` has
+    the present paths of renamed files and folders by their old ones.
+    """
+    path = pages.code_path(reference)
+    if path in renamed:
+        return [renamed[path]]
+    old_paths = repository_paths.resolve(frozenset(renamed), path)
+    new_paths = dict.fromkeys(renamed.get(old) or folder_after(renamed, old) for old in old_paths)
+    return [new if reference.endswith("/") else new.rstrip("/") for new in new_paths if new]
 
 
 def former_folders(memory: Memory, snapshot: Snapshot, folders: Collection[str], path: str, at: str) -> set[str]:

@@ -5,8 +5,9 @@
 import msgspec
 
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import DECISION
+from memctl.record.kinds import DECISION, HANDOFF
 from memctl.record.parser import parse
+from memctl.record.record import Record
 
 REDACT = "redact"  # the operation that may change the text of accepted decisions: it removes secrets
 RENUMBER = "renumber"  # the operation whose deletions lose no text: it writes the text to a file with another name
@@ -90,6 +91,11 @@ class WriteOptions(msgspec.Struct, frozen=True):
     discard: bool = False  # delete text that Git does not have
     strict: bool | None = None  # refuse a record that lacks a reason or the like; None: do not check
     redact: bool = False  # redact what looks like a credential, in text that nobody reads before it is written
+
+
+def is_final(record: Record) -> bool:
+    """Return whether the text of a record may not change: it is a handoff, or a decision that is not just proposed."""
+    return record.memory_type == HANDOFF.name or (record.memory_type == DECISION.name and record.status != "proposed")
 
 
 def rewords(before: str, now: str, path: str) -> bool:

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 from memctl.git.repository import Repository
@@ -23,13 +24,16 @@ _FIND = (
     f" AND (status <> '{PROPOSED}' OR timestamp > strftime('%Y-%m-%dT%H:%M:%SZ', ?, '-{PROPOSED_DAYS} days'))"
     " ORDER BY importance DESC, timestamp DESC LIMIT 90"
 )
-_REFERENCES = "SELECT DISTINCT file FROM code_refs CROSS JOIN records USING (path) WHERE is_open"
-_KEY = "renamed_references"  # of what the cache's table `state` has about renamed files
+_REFERENCES = "SELECT DISTINCT file FROM code_refs WHERE path IN (SELECT path FROM records WHERE is_open)"
+_KEY = "renamed_files"  # of what the cache's table `state` has about renamed files
+_NOTHING = '{"stamp": [0], "changes": "", "unknown": [], "old_paths": {}, "busy_until": 0, "ask_at": 0}'
 _PAUSE = 60  # seconds before Git is asked again about the same missing paths
+_LONGEST = 120  # seconds after which hooks end a process that waits for Git
+_TIMES = 20  # Git gets a twentieth of the time: after an answer that took 10 s, it is asked again 200 s later
 
-# Returns the present paths of the renamed files and folders among some missing paths, by their old paths; None if it
-# found no time for that.
-FindRenamed = Callable[[Sequence[str]], Mapping[str, str] | None]
+# Looks for the present paths of renamed files and folders among some missing paths, and calls a function with these
+# paths by the old ones. If that takes long, it returns before, and a process of its own calls the function.
+FindRenamed = Callable[[Sequence[str], Callable[[Mapping[str, str]], None]], None]
 
 
 class FileRecord:
@@ -60,12 +64,12 @@ def records_of_files(
     still refers to the file. The result is empty if there is no cache, or if another version of memctl made it.
 
     Renamed files and folders are followed. `find_renamed` is called only if the index has changed and a path that a
-    record refers to is missing.
+    record refers to is missing; an answer that comes too late serves the next call.
     """
     try:
-        file = f"{(private / 'cache.db').as_uri()}?mode=rw"
-        with closing(_sqlite3.connect(file, uri=True, timeout=0.2, isolation_level=None)) as database:
-            old_paths = _old_paths(database, repository, find_renamed)
+        with closing(_connect(private)) as database:
+            names = list(names)
+            old_paths = _old_paths(database, repository, private, names, find_renamed)
             asked = {
                 name: {path: place for place in _places(name) for path in (old_paths.get(place, place), place)}
                 for name in names
@@ -80,41 +84,85 @@ def records_of_files(
     return {name: records for name, records in found if records}
 
 
-def _old_paths(database: _sqlite3.Connection, repository: Repository, find_renamed: FindRenamed) -> Mapping[str, str]:
+def _connect(private: Path) -> _sqlite3.Connection:
+    file = (private / "cache.db").as_uri()
+    database = _sqlite3.connect(f"{file}?mode=rw", uri=True, timeout=0.2, isolation_level=None)
+    database.execute("PRAGMA mmap_size = 268435456")  # 40 records of a file are read in half the time
+    return database
+
+
+def _old_paths(
+    database: _sqlite3.Connection, repository: Repository, private: Path, names: Sequence[str], find: FindRenamed
+) -> Mapping[str, str]:
     """Return the old paths of the renamed files and folders that records refer to, by their present paths.
 
-    The cache keeps them until the index changes. Then the paths in records are looked for on the disk, and
-    `find_renamed` is called if another one is missing, or if it was called for the missing ones a minute ago or more.
+    The cache keeps them, with the paths in records that are missing on the disk. These are looked for again only if
+    the index has changed, and either records have changed, or something may have come to one of the folders above the
+    files `names`; at 10,000 references that takes 40 ms. `find` is called if another path is missing now. It is also
+    called if a path is still unknown and the pause since the last answer is over.
     """
     try:
         status = os.stat(repository.git_dir / "index")
     except OSError:  # nothing is committed yet
         return {}
-    stamp = f"{status.st_mtime_ns} {status.st_size} {status.st_ino}"
+    stamp, now = [status.st_mtime_ns, status.st_size, status.st_ino], time.time()
+    state = dict(database.execute(f"SELECT key, value FROM state WHERE key IN ('changes', '{_KEY}')").fetchall())
+    known: dict[str, Any] = json.loads(state.get(_KEY, _NOTHING))
+    changes, before = state.get("changes"), known["old_paths"]
+    if known["stamp"] == stamp or now < known["busy_until"]:
+        return dict(before)
+    is_due = known["unknown"] and now >= known["ask_at"]
+    if not is_due and known["changes"] == changes and not _has_entry_since(repository.top, names, known["stamp"][0]):
+        return dict(before)
+    top = os.fspath(repository.top)  # paths are strings: with Path this took twice as long
+    references = database.execute(_REFERENCES).fetchall()
+    missing = {path for (path,) in references if not os.path.lexists(f"{top}/{path}")}
+    old_paths = {new: old for new, old in before.items() if old in missing and os.path.lexists(f"{top}/{new}")}
+    unknown = missing.difference(old_paths.values())
+    is_new = not unknown.issubset(known["unknown"])
+    known |= {"stamp": stamp, "changes": changes, "unknown": sorted(unknown), "old_paths": old_paths}
+    if not is_new and not is_due:
+        _keep(database, known)
+        return old_paths
+    # No other hook asks at the same time. Where Git gives no answer at all, the pause is as after the longest one.
+    _keep(database, {**known, "busy_until": now + _LONGEST, "ask_at": now + _TIMES * _LONGEST})
+    find(sorted(missing), partial(_keep_answer, private, known, missing, now))
     row = database.execute("SELECT value FROM state WHERE key = ?", (_KEY,)).fetchone()
-    kept: dict[str, Any] = json.loads(row[0]) if row else {"missing": [], "asked": 0, "old_paths": {}}
-    if kept.get("stamp") == stamp:
-        return dict(kept["old_paths"])
-    references = (path for (path,) in database.execute(_REFERENCES).fetchall())
-    missing = [path for path in references if not os.path.lexists(repository.top / path)]
-    old_paths = {
-        new: old for new, old in kept["old_paths"].items() if old in missing and os.path.lexists(repository.top / new)
+    return dict(json.loads(row[0])["old_paths"]) if row else old_paths
+
+
+def _has_entry_since(top: Path, names: Iterable[str], moment: int) -> bool:
+    """Return whether a file or folder may have come to a folder above one of some files since a time (in ns).
+
+    Only then can one of these files have another path than at that time.
+    """
+    for folder in {"", *(place for name in names for place in _places(name) if place.endswith("/"))}:
+        with suppress(OSError):
+            if os.stat(f"{top}/{folder}").st_mtime_ns >= moment:
+                return True
+    return False
+
+
+def _keep_answer(
+    private: Path, known: Mapping[str, Any], missing: set[str], asked: float, renamed: Mapping[str, str]
+) -> None:
+    """Keep the present paths of renamed files by their old ones; perhaps in a process that the caller has forked."""
+    old_paths = {new: old for old, new in renamed.items() if old in missing}
+    now = time.time()
+    answer = {
+        "old_paths": old_paths,
+        "unknown": sorted(missing.difference(old_paths.values())),
+        "busy_until": 0,
+        "ask_at": now + max(_PAUSE, _TIMES * (now - asked)),
     }
-    is_known = kept["missing"] == missing and kept["old_paths"] == old_paths and time.time() < kept["asked"] + _PAUSE
-    kept = {"stamp": stamp, "missing": missing, "asked": kept["asked"], "old_paths": old_paths}
-    if missing and not is_known:
-        kept["asked"] = time.time()
-        _keep(database, kept)  # so that no other hook asks at the same time
-        if (renamed := find_renamed(missing)) is not None:  # else those found earlier are still right
-            kept["old_paths"] = {new: old for old, new in renamed.items() if old in missing}
-    _keep(database, kept)
-    return dict(kept["old_paths"])
+    with closing(_connect(private)) as database:  # a connection must not be used in two processes
+        _keep(database, {**known, **answer})
 
 
-def _keep(database: _sqlite3.Connection, kept: Mapping[str, Any]) -> None:
+def _keep(database: _sqlite3.Connection, known: Mapping[str, Any]) -> None:
     with suppress(_sqlite3.Error):  # another process is writing: the next hook looks again
         database.execute("PRAGMA synchronous = OFF")  # a cache may be lost
-        database.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (_KEY, json.dumps(kept)))
+        database.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (_KEY, json.dumps(known)))
 
 
 def _places(name: str) -> Iterator[str]:

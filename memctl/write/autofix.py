@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from memctl.record.change import Change, Write
+import msgspec
+
+from memctl.record.change import Change, Write, is_final
 from memctl.record.kinds import OTHER_END
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -13,7 +15,7 @@ from memctl.store.memory import Memory
 from memctl.write.edit import rewrite
 
 _IN_PAGES = ("MEM201", "MEM209")
-RENAMED = (*_IN_PAGES, "MEM203")  # findings about missing code, which may have been renamed
+RENAMED = (*_IN_PAGES, "MEM203", "MEM207")  # findings about missing code, which may have been renamed
 
 
 def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]], memory: Memory | None = None) -> Change:
@@ -34,6 +36,7 @@ def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]], memory: Memory 
         elif code == "MEM107":
             _add_ends(snapshot, record, values)
     page_writes: dict[str, Write] = {}
+    bodies: dict[str, tuple[str, str]] = {}  # before and after, by path
     if memory is not None and any(code in RENAMED for code, _ in findings):
         from memctl.write import moved_references  # seldom needed
 
@@ -41,12 +44,25 @@ def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]], memory: Memory 
         for code, path in findings:
             if code == "MEM203" and path in records and (references := moved.of_record(records[path])):
                 values.setdefault(path, {})["code_refs"] = references
+            elif code == "MEM207" and path in records and not is_final(records[path]):
+                before = snapshot.body(records[path])
+                if (body := moved.in_body(records[path], before)) != before:
+                    bodies[path] = before, body
+                    values.setdefault(path, {})
         paths = {path for code, path in findings if code in _IN_PAGES}
         broken = [page for page in snapshot.outline.pages if page.path in paths]
         page_writes = {page.id: write for page in broken if (write := moved.in_page(page)) is not None}
-    writes = (*(rewrite(snapshot, records[path], values[path]) for path in sorted(values)), *page_writes.values())
+    writes = [rewrite(snapshot, records[path], values[path]) for path in sorted(values)]
+    for place, write in enumerate(writes):
+        before, body = bodies.get(write.path, ("", ""))
+        writes[place] = msgspec.structs.replace(write, text=write.text.removesuffix(before) + body)
     ids = (*sorted(records[path].id for path in values), *page_writes)
-    return Change(op="fix", title=", ".join(ids[:3]) + (" …" if len(ids) > 3 else ""), ids=ids, writes=writes)
+    return Change(
+        op="fix",
+        title=", ".join(ids[:3]) + (" …" if len(ids) > 3 else ""),
+        ids=ids,
+        writes=(*writes, *page_writes.values()),
+    )
 
 
 def _has_other_end(record: Record, other: Record, other_end: str) -> bool:

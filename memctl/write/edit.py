@@ -11,7 +11,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.pages.links import refuse_missing_section, section_marker
 from memctl.record import content_fields, frontmatter, frontmatter_edit, handoff, pages, time_input
-from memctl.record.change import Change, Write
+from memctl.record.change import Change, Write, is_final
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
 from memctl.record.parser import disallowed, parse, parse_new, problems, refuse_transition
 from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record
@@ -245,17 +245,17 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
 
 def _protect(record: Record, allowed: bool) -> None:
     """Raise MemctlError if a record's text is final: a handoff's, or a decision's that is not just proposed."""
-    if record.memory_type == "handoff" and not allowed:
+    if allowed or not is_final(record):
+        return
+    if record.memory_type == "handoff":
         raise MemctlError(
             f"{record.id} was given to another agent: its text can't be changed",
             "make another handoff, or correct a typing error with --allow-accepted",
         )
-    if record.memory_type == "decision" and record.status != "proposed" and not allowed:
-        raise MemctlError(
-            f"the decision {record.id} is {record.status}: its text can't be changed any more",
-            f"supersede it (`memctl decide … --supersedes {record.id}`), or correct a typing error with "
-            "--allow-accepted",
-        )
+    raise MemctlError(
+        f"the decision {record.id} is {record.status}: its text can't be changed any more",
+        f"supersede it (`memctl decide … --supersedes {record.id}`), or correct a typing error with --allow-accepted",
+    )
 
 
 def _apply(

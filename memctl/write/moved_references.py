@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from memctl.pages import freshness
+from memctl.pages import freshness, repository_paths
 from memctl.pages.file_query import start_revision
 from memctl.pages.line_references import CurrentFile, follow
 from memctl.pages.provenance import line_count
-from memctl.pages.renamed_files import fixed_path, present_glob, present_paths
-from memctl.record import frontmatter_edit, pages
+from memctl.pages.renamed_files import fixed_path, meanings, present_glob, present_paths
+from memctl.record import frontmatter_edit, mentions, pages
 from memctl.record.change import Write
 from memctl.record.pages import Page
 from memctl.record.record import Record
@@ -40,8 +40,8 @@ class MovedReferences:
         The page does not count as reviewed by that.
         """
         broken = [ref for ref in freshness.references(self._snapshot, page) if ref.state == freshness.MISSING]
-        missing = {pages.code_path(ref.reference.removeprefix("§4.")) for ref in broken}
-        renamed = self._renamed(missing.union(map(fixed_path, page.paths)) - {""})
+        written = [ref.reference.removeprefix("§4.") for ref in broken]
+        renamed = self._renamed({*map(pages.code_path, written), *map(fixed_path, page.paths), *page.stamps} - {""})
         names = self._snapshot.files.names()
         old = self._snapshot.read(page.path)
         reviewed = {renamed.get(path, path): stamp for path, stamp in page.stamps.items()}
@@ -53,16 +53,23 @@ class MovedReferences:
         }
         changed = {name: value for name, value in values.items() if value != getattr(page, name)}
         text = frontmatter_edit.replace(old, changed, pages.ORDER) if renamed and changed else old
-        for path, new in renamed.items():
-            text = new.join(re.split(rf"(?<=§4\.){re.escape(path)}(?![\w@*+-]|[./]\w)", text))
+        text = _with_present_paths(text, written, renamed)
         return Write(page.path, text, old) if text != old else None
+
+    def in_body(self, record: Record, body: str) -> str:
+        """Return the body of a record with the present paths in its § references."""
+        mentioned = [mention.text[3:] for mention in mentions.in_text(body) if mention.text.startswith("§4.")]
+        names = self._snapshot.files.names()
+        written = [path for path in mentioned if "*" not in path and not repository_paths.resolve(names, path)]
+        renamed = self._renamed(map(pages.code_path, (*written, *record.code_refs))) if written else {}
+        return _with_present_paths(body, written, renamed)
 
     def _renamed(self, paths: Iterable[str]) -> Mapping[str, str]:
         """Return the present path of each missing file or folder among some whole paths, by its old path."""
         names = self._snapshot.files.names()
         missing = {path for path in paths if not freshness.code_paths(names, path)}
         found = present_paths(self._memory, self._snapshot, missing) if missing else {}
-        return {old: new for old, new in found.items() if old in missing and freshness.code_paths(names, new)}
+        return {old: new for old, new in found.items() if old not in names and freshness.code_paths(names, new)}
 
     def _moved(self, record: Record, reference: str, renamed: Mapping[str, str]) -> str:
         """Return a reference with the present path, and the present lines if it has lines."""
@@ -79,3 +86,15 @@ class MovedReferences:
             return reference
         first, last = lines
         return f"{new}:{first}" if first == last else f"{new}:{first}-{last}"
+
+
+def _with_present_paths(text: str, written: Iterable[str], renamed: Mapping[str, str]) -> str:
+    """Return a text with the present path in each of some § references, if it is certain what the reference means.
+
+    `written` are the references without `§4.`, and `renamed` has the present paths by the old ones.
+    """
+    for reference in written:
+        new_paths = meanings(reference, renamed)
+        if len(new_paths) == 1:
+            text = new_paths[0].join(re.split(rf"(?<=§4\.){re.escape(reference)}(?![\w@*+-]|[./]\w)", text))
+    return text

@@ -819,6 +819,40 @@ def test_fix_writes_the_new_paths_of_renamed_files(
     assert not [path for path in staged if path.startswith(".memory/")]
 
 
+@pytest.mark.parametrize("is_committed", [False, True], ids=["staged", "committed"])
+def test_fix_writes_whole_paths_for_abbreviations_in_pages_and_records(
+    is_committed: bool, hand: Hand, memctl: Memctl
+) -> None:
+    memctl("review", "§3.1")
+    code = ("--code", "src/auth/jwt.py") if is_committed else ()
+    learned = memctl("learn", "Expiry", "--lesson", "See §4.auth.jwt, and §4.src/auth/jwt.py for how.", *code).id
+    decided = memctl("decide", "Sign twice", "--rationale", "§4.auth.jwt signs once.").id
+    assert "§4.auth.jwt" in hand.read(TOKENS)
+    hand.git("mv", "src/auth/jwt.py", "src/tokens.py")
+    if is_committed:
+        hand.git("commit", "-qm", "refactor: tokens")
+    memctl("check", "--fix", code=None)
+    assert "[the signer](§4.src/tokens.py)" in hand.read(TOKENS)
+    assert "See §4.src/tokens.py, and §4.src/tokens.py for how.\n" in memctl("show", learned).out
+    assert "§4.auth.jwt signs once.\n" in memctl("show", decided).out
+    text = memctl("check", code=None).out
+    assert [line.split()[2] for line in text.splitlines() if "§4." in line] == ["MEM207"]
+    if not is_committed:
+        assert "hint: the path is src/tokens.py now\n" in text
+
+
+def test_fix_leaves_an_abbreviation_that_may_mean_two_renamed_files(hand: Hand, memctl: Memctl) -> None:
+    hand.write("../lib/auth/jwt.py", "KEY = 1\nOTHER = 2\n")
+    hand.git("add", "-A")
+    hand.git("commit", "-qm", "feat: keys", "--no-verify")
+    memctl("learn", "Tokens expire", "--lesson", "See §4.auth.jwt.")
+    hand.git("mv", "src/auth/jwt.py", "src/tokens.py")
+    hand.git("mv", "lib/auth/jwt.py", "lib/keys.py")
+    out = memctl("check", "--fix", code=None).out
+    assert "hint: it may mean lib/keys.py or src/tokens.py now: write the path that is meant" in out
+    assert "§4.auth.jwt" in hand.read(TOKENS)
+
+
 def test_fix_writes_the_present_lines_of_a_reference_to_a_renamed_file(hand: Hand, memctl: Memctl) -> None:
     code = "".join(f"line_{number} = {number}\n" for number in range(30))
     hand.write("../src/auth/jwt.py", code)

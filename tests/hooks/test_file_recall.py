@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from memctl.hooks import file_recall
 from memctl.hooks.hosts import CODEX, GEMINI
+from memctl.pages import renamed_files
 from memctl.text import phrases
 from tests.conftest import Memctl, git
 from tests.hooks.session import Session
@@ -265,6 +269,53 @@ def test_record_of_a_folder_is_shown_after_the_folder_is_renamed(session: Sessio
     git(repo, "mv", "lib", "core")
     memctl("list")
     assert at(session, "Read", f"{repo}/core/card.py").startswith(f"{made.id} (active learning) is about core/: ")
+
+
+def test_answer_of_git_that_comes_too_late_serves_a_later_event(
+    session: Session, decided: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, find = tmp_path / "go", renamed_files.find
+
+    def slow(*args: Any, **more: Any) -> dict[str, str]:
+        with open(tmp_path / "asked", "a") as file:
+            file.write("once\n")
+        for _ in range(3_000):
+            if go.exists():
+                break
+            time.sleep(0.01)
+        return find(*args, **more)
+
+    monkeypatch.setattr(file_recall, "_SECONDS", 0.1)
+    monkeypatch.setattr(renamed_files, "find", slow)
+    git(session.repo, "add", "queue.py")
+    git(session.repo, "commit", "-qm", "queue")
+    git(session.repo, "mv", "queue.py", "jobs.py")
+    assert at(session, "Read", "jobs.py") == ""
+    git(session.repo, "add", "-A")
+    assert at(session, "Read", "jobs.py") == ""
+    go.touch()
+    said = ""
+    for _ in range(600):
+        if decided in (said := at(session, "Read", "jobs.py")):
+            break
+        time.sleep(0.05)
+    assert f"{decided} (accepted decision) is about jobs.py: " in said
+    assert (tmp_path / "asked").read_text() == "once\n"
+
+
+def test_record_of_a_file_that_was_renamed_before_is_shown(session: Session, memctl: Memctl) -> None:
+    repo = session.repo
+    (repo / "lib/core").mkdir(parents=True)
+    (repo / "lib/core/card.py").write_text("CARD = 1\n")
+    git(repo, "add", "lib")
+    git(repo, "commit", "-qm", "lib")
+    git(repo, "mv", "lib/core/card.py", "lib/reader.py")
+    git(repo, "commit", "-qm", "rename")
+    memctl("list")
+    assert at(session, "Read", "lib/reader.py") == ""
+    made = memctl("learn", "Cards are read twice", "--lesson", "The reader sends two.", "--code", "lib/core/card.py")
+    memctl("list")
+    assert at(session, "Read", "lib/reader.py").startswith(f"{made.id} (active learning) is about lib/reader.py: ")
 
 
 def test_task_is_shown_with_its_next_step_and_not_with_what_is_done(session: Session, memctl: Memctl) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from memctl.git.repository import open_repository
@@ -10,6 +10,7 @@ from memctl.store import file_records
 from tests.conftest import Memctl, git
 
 NOW = "2025-11-04T14:32:00Z"
+Keep = Callable[[Mapping[str, str]], None]
 
 
 def test_git_is_asked_about_renames_only_if_a_path_of_an_open_record_is_missing(repo: Path, memctl: Memctl) -> None:
@@ -23,9 +24,9 @@ def test_git_is_asked_about_renames_only_if_a_path_of_an_open_record_is_missing(
     memctl("list")
     asked = list[Sequence[str]]()
 
-    def find_renamed(missing: Sequence[str]) -> dict[str, str]:
+    def find_renamed(missing: Sequence[str], keep: Keep) -> None:
         asked.append(missing)
-        return {"queue.py": "jobs.py"}
+        keep({"queue.py": "jobs.py"})
 
     def found(name: str) -> list[tuple[str, str]]:
         repository = open_repository(repo)
@@ -55,12 +56,16 @@ def test_renames_that_are_known_are_kept_if_git_takes_too_long(repo: Path, memct
     git(repo, "add", ".")
     git(repo, "commit", "-qm", "all")
     memctl("list")
-    answers: list[dict[str, str] | None] = [{"queue.py": "jobs.py"}, None]
+    answers = [{"queue.py": "jobs.py"}, {}]
+
+    def find_renamed(_: Sequence[str], keep: Keep) -> None:
+        if answer := answers.pop(0):
+            keep(answer)
 
     def found() -> list[str]:
         repository = open_repository(repo)
         private = repository.private_of(".memory")
-        rows = file_records.records_of_files(repository, private, ["jobs.py"], NOW, lambda _: answers.pop(0))
+        rows = file_records.records_of_files(repository, private, ["jobs.py"], NOW, find_renamed)
         return [row.reference for row in rows.get("jobs.py", [])]
 
     git(repo, "mv", "queue.py", "jobs.py")

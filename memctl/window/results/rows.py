@@ -222,23 +222,19 @@ _MOST_ERRORS = 40
 _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+")
 
 
-def rows_of(output: Output) -> list[SummaryLine]:
+def rows_of(output: Output) -> Iterator[SummaryLine]:
     """Return the rows of an output, in their order; the first says what was found, such as "3 hits in 2 files".
 
     A row is a line with a rank, which says how much it matters.
     """
-    return list(_rows(output))
+    if not output.text.strip():
+        return iter([SummaryLine((FINDING,), FOUND, "it is empty")])
+    return _BY_FORM.get(output.form, _plain)(output)
 
 
 def finding(output: Output) -> str:
     """Return in one line what an output says, such as "3 hits in 2 files" for the results of a search."""
-    return next(_rows(output)).text
-
-
-def _rows(output: Output) -> Iterator[SummaryLine]:
-    if not output.text.strip():
-        return iter([SummaryLine((FINDING,), FOUND, "it is empty")])
-    return _BY_FORM.get(output.form, _plain)(output)
+    return next(rows_of(output)).text
 
 
 def line(text: str) -> str:
@@ -252,15 +248,19 @@ def errors(text: str) -> Iterator[SummaryLine]:
 
     Lines that differ only in numbers share a row, which has the first of these lines and says how many there are.
     """
-    groups: dict[str, tuple[str, int]] = {}
-    for row in text.split("\n"):
-        shown = row.strip()[:_LONGEST]
-        if shown and names_error(shown):
-            key = _VARIABLE.sub("#", shown)
-            groups[key] = (groups[key][0] if key in groups else row, groups.get(key, ("", 0))[1] + 1)
-    for number, (first, count) in enumerate(list(groups.values())[:_MOST_ERRORS]):
-        times = f" ({count:,} times, with other numbers)" if count > 1 else ""
-        yield SummaryLine((ERROR, number), _ERRORS, line(first.strip()) + times)
+    groups: dict[str, list[str]] = {}
+    for row in map(str.strip, text.split("\n")):
+        if names_error(row[:_LONGEST]):
+            groups.setdefault(_VARIABLE.sub("#", row[:_LONGEST]), []).append(row)
+    for number, same in enumerate(list(groups.values())[:_MOST_ERRORS]):
+        times = f" ({len(same):,} times, with other numbers)" if len(same) > 1 else ""
+        yield SummaryLine((ERROR, number), _ERRORS, line(same[0]) + times)
+
+
+def _listed(rank: int, group: str, texts: Iterable[str]) -> Iterator[SummaryLine]:
+    """Yield a row for each text, in their order, all of them of one rank and in one group."""
+    for number, text in enumerate(texts):
+        yield SummaryLine((rank, number), group, line(text))
 
 
 _FEW = 3  # entries that are named rather than counted
@@ -279,10 +279,8 @@ def _listing(output: Output) -> Iterator[SummaryLine]:
     yield SummaryLine((FINDING,), FOUND, line(finding))
     yield from errors("\n".join(row for row in output.text.split("\n") if ": " in row and not _LONG.match(row)))
     if len(folders) > 1:
-        for number, (folder, count) in enumerate(folders.most_common()):
-            yield SummaryLine((FIRST, number), "Folders", line(f"{count:>5,}  {folder}/"))
-    for number, name in enumerate(names):
-        yield SummaryLine((SECOND, number), "Entries", line(name))
+        yield from _listed(FIRST, "Folders", (f"{count:>5,}  {folder}/" for folder, count in folders.most_common()))
+    yield from _listed(SECOND, "Entries", names)
 
 
 def _entries(text: str) -> Iterator[str]:
@@ -312,12 +310,11 @@ def _search(output: Output) -> Iterator[SummaryLine]:
     total = sum(map(len, hits.values()))
     yield SummaryLine((FINDING,), FOUND, line(summing_up(others)) or f"{total:,} hits in {len(hits):,} files")
     yield from errors("\n".join(others))
-    for number, (path, own_hits) in enumerate(sorted(hits.items(), key=lambda item: -len(item[1]))):
-        lines = ", ".join(place for place, _ in own_hits[:12]) + (", …" if len(own_hits) > 12 else "")
-        yield SummaryLine((FIRST, number), "Files, with the lines", line(f"{path}: {lines}"))
-    for number, (path, own_hits) in enumerate(hits.items()):
-        place, text = own_hits[0]
-        yield SummaryLine((SECOND, number), "First hit of each file", line(f"{path}:{place}: {text}"))
+    places = {path: [place for place, _ in hits[path]] for path in sorted(hits, key=lambda path: -len(hits[path]))}
+    files = (f"{path}: {', '.join(own[:12])}{', …' if len(own) > 12 else ''}" for path, own in places.items())
+    yield from _listed(FIRST, "Files, with the lines", files)
+    firsts = (f"{path}:{place}: {text}" for path, ((place, text), *_) in hits.items())
+    yield from _listed(SECOND, "First hit of each file", firsts)
 
 
 # How a test fails: words of the assertion, and its place. What failed, session.failures finds.
@@ -334,10 +331,8 @@ def _tests(output: Output) -> Iterator[SummaryLine]:
     yield SummaryLine((FINDING,), FOUND, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
     names = dict.fromkeys(row.strip() for row in lines if failures.is_specific(row[:_LONGEST]))
     others = dict.fromkeys(row.strip() for row in lines if _HOW.search(row[:_LONGEST]))
-    for number, row in enumerate(names):
-        yield SummaryLine((ERROR, number), "Failing", line(row))
-    for number, row in enumerate(row for row in others if row not in names):
-        yield SummaryLine((FIRST, number), "How they fail", line(row))
+    yield from _listed(ERROR, "Failing", names)
+    yield from _listed(FIRST, "How they fail", (row for row in others if row not in names))
     if not (names or others):
         yield from errors(output.text)
 
@@ -379,12 +374,10 @@ def _diff(output: Output) -> Iterator[SummaryLine]:
             files[path][row[0] == "-"] += 1
     added, removed = (sum(counts[side] for counts in files.values()) for side in (0, 1))
     yield SummaryLine((FINDING,), FOUND, f"{len(files):,} files changed, +{added:,} -{removed:,} lines")
-    for number, (name, (plus, minus)) in enumerate(files.items()):
-        yield SummaryLine((FIRST, number), "Files", line(f"{name} +{plus} -{minus}"))
-    for number, (name, context) in enumerate(dict.fromkeys(places)):
-        yield SummaryLine((SECOND, number), "In", line(f"{name}: {context}"))
-    for number, row in enumerate(row for row in output.text.split("\n") if re.match(r"[+-](?![+-]{2} )\s*\S", row)):
-        yield SummaryLine((THIRD, number), "The first changed lines", line(row))
+    yield from _listed(FIRST, "Files", (f"{name} +{plus} -{minus}" for name, (plus, minus) in files.items()))
+    yield from _listed(SECOND, "In", (f"{name}: {context}" for name, context in dict.fromkeys(places)))
+    changed = (row for row in output.text.split("\n") if re.match(r"[+-](?![+-]{2} )\s*\S", row))
+    yield from _listed(THIRD, "The first changed lines", changed)
 
 
 _DEPTH = 3  # of objects in objects that are looked into for lists

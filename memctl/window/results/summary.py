@@ -58,7 +58,7 @@ def summarize(
     """
     before = count(text)
     output = rows.output_of(tool, arguments, text)
-    candidates = [*rows.rows_of(output)]
+    candidates = list(rows.rows_of(output))
     candidates[1:1] = _needed(output.text, needed, candidates)
     head = f"{SUMMED_UP}{line(tool) or 'a tool'} ({output.form}; {before:,} tokens before)"
     head += f"; {whole}]" if whole else "]"

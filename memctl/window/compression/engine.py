@@ -158,13 +158,11 @@ class CompressionEngine:
         With None for `free`, all large results are summed up. Only results that the model has read already are summed
         up, or with `is_unread` only those that it has not read yet.
         """
-        from memctl.window.compression import strategies
+        from memctl.window.compression.strategies import Shortener
 
-        check(conversation)
         argument_checks.numbers_or_none(free=free)
-        return strategies.summarize_results(
-            conversation, self.counter, threshold=self._threshold, model=self.model, free=free, is_unread=is_unread
-        )
+        shortener = Shortener(conversation, self.counter, self.model)
+        return shortener.summarize_results(self._threshold, free, is_unread=is_unread)
 
     def progressive_summarize(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), free: int | None = None
@@ -174,11 +172,10 @@ class CompressionEngine:
         With None for `free`, all of them are shortened. The older a text is, the shorter it becomes. `earlier` lists
         the things that an earlier step had to keep, such as decisions; this step must keep them, too.
         """
-        from memctl.window.compression import strategies
+        from memctl.window.compression.strategies import Shortener
 
-        check(conversation)
         argument_checks.numbers_or_none(free=free)
-        return strategies.progressive(conversation, self.counter, model=self.model, earlier=earlier, free=free)
+        return Shortener(conversation, self.counter, self.model, earlier).progressive(free)
 
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
@@ -189,12 +186,10 @@ class CompressionEngine:
         conversation then has at most `target` tokens. `earlier` lists the things that an earlier step had to keep, such
         as decisions; this step must keep them, too.
         """
-        from memctl.window.compression import strategies
+        from memctl.window.compression.strategies import Compactor
 
-        check(conversation)
         argument_checks.numbers_or_none(target=target)
-        kept = self._kept_turns
-        return strategies.compact(conversation, self.counter, kept, self.model, earlier, target)
+        return Compactor(conversation, self.counter, self.model, earlier).compact(self._kept_turns, target)
 
     def about(self, goal: str) -> None:
         """Set the goal of the task, which becomes part of each request to the model."""

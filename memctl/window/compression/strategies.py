@@ -9,7 +9,6 @@ model, replaces the beginning. The system prompt, the original task, the user's 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import accumulate, zip_longest
 from typing import Any
 
@@ -35,11 +34,11 @@ from memctl.window.messages.content import (
     count,
     recount,
 )
-from memctl.window.messages.conversation import Conversation, Lines
+from memctl.window.messages.conversation import Conversation, Lines, check
 from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
 from memctl.window.results import summary
-from memctl.window.steps import KEPT_TURNS, LARGE, LEAST_GAIN
+from memctl.window.steps import KEPT_TURNS, LEAST_GAIN
 
 # Up to which age in turns, to which share of the length, and what that is called; rules.md#window-compression.
 LEVELS = ((1, 1.0, "L0_full"), (5, 0.30, "L1_key_points"), (20, 0.05, "L2_one_line"), (None, 0.01, "L3_title"))
@@ -65,93 +64,45 @@ class _Candidate(msgspec.Struct, frozen=True):
         return self.block.content_type is ContentType.TOOL_RESULT
 
 
-def summarize_results(
-    conversation: Conversation,
-    counter: TokenCounter,
-    *,
-    threshold: int = LARGE,
-    model: Model | None = None,
-    free: int | None = None,
-    is_unread: bool = False,
-) -> CompressionStep:
-    """Sum up tools' results of more than `threshold` tokens, the largest first, until `free` tokens are saved.
+class _Strategy:
+    """Makes a conversation smaller, by a model or by rules, and refuses to lose anything of it that must survive.
 
-    With None for `free`, all of them are summed up. Only results that the model has read already are summed up, or with
-    `is_unread` only those that it has not read yet. Without a `model` the summaries are made by rules.
+    `earlier` lists the things that an earlier compression had to keep, such as decisions; this one must keep them, too.
+    Raises MemctlError if `conversation` is not a Conversation.
     """
-    turn = conversation.current_turn
-    large = [
-        block
-        for block in conversation.blocks
-        if _is_result(block)
-        and block.token_count > threshold
-        and not block.content.startswith(SUMMED_UP)
-        and (block.turn_created >= turn - 1) is is_unread
-    ]
-    order = sorted(large, key=lambda block: (-block.token_count, block.turn_created, block.block_id))
-    wanted = essentials.of_blocks(conversation.blocks)
-    shortener = _Shortener(conversation, counter, wanted, set(), model)
-    candidates = [_Candidate(block, summary.GOAL) for block in order]
-    return shortener.step(CompressionStrategy.TOOL_RESULT, candidates, free)
 
+    def __init__(
+        self, conversation: Conversation, counter: TokenCounter, model: Model | None, earlier: Sequence[Essential] = ()
+    ) -> None:
+        check(conversation)
+        self._conversation, self._counter, self._model = conversation, counter, model
+        self._wanted = essentials.of_blocks(conversation.blocks, earlier)
 
-def progressive(
-    conversation: Conversation,
-    counter: TokenCounter,
-    *,
-    model: Model | None = None,
-    earlier: Sequence[Essential] = (),
-    free: int | None = None,
-) -> CompressionStep:
-    """Shorten answers of the model and results of tools, the oldest first, until `free` tokens are saved.
+    def _checked(
+        self, strategy: CompressionStrategy, after: Conversation, text: str, touched: int, blocks: Iterable[str],
+        **more: Any,
+    ) -> CompressionStep:  # fmt: skip
+        """Return the step to the shorter conversation `after`, if it loses nothing and saves enough.
 
-    With None for `free`, all of them are shortened. How much stays of a text depends on its age, which is the number of
-    turns since it came into the window: all of it up to an age of 1 turn, 30 % of its tokens up to 5 turns, 5 % up to
-    20 turns, and 1 % beyond. `earlier` lists the things that an earlier compression had to keep, such as decisions;
-    this one must keep them, too. Without a `model` the texts are shortened by rules.
-    """
-    wanted = essentials.of_blocks(conversation.blocks, earlier)
-    answers = {thing.text for thing in wanted if thing.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
-    candidates: list[_Candidate] = []
-    for block in sorted(conversation.blocks, key=lambda block: block.turn_created):
-        age = conversation.current_turn - block.turn_created
-        share, label = next((share, label) for most, share, label in LEVELS if most is None or age <= most)
-        is_answer = block.content_type is ContentType.ASSISTANT_RESPONSE and not block.is_call
-        is_long = block.token_count >= _SHORT and not block.do_not_evict and not block.content.startswith(EVICTED)
-        is_done = block.content.startswith(f"{SHORTENED}{label}] ")
-        if share < 1 and is_long and not is_done and (is_answer or _is_result(block)):
-            candidates.append(_Candidate(block, share, label))
-    shortener = _Shortener(conversation, counter, wanted, answers, model)
-    return shortener.step(CompressionStrategy.PROGRESSIVE, candidates, free)
+        `touched` is the number of tokens that the step worked on, of which at least 10 % must be saved. Otherwise the
+        step is refused: it then has the unchanged conversation, the reason, and the lost things in its metadata. `text`
+        is the shorter text, `blocks` are the ids of the blocks from which it was made, and `more` are further fields of
+        the result.
+        """
+        before = self._conversation.tokens
+        lost, saved = essentials.missing(self._wanted, after.blocks), before - after.tokens
+        more["fidelity_score"] = round(1 - len(lost) / len(self._wanted), 3) if self._wanted else None
+        if not lost and saved >= touched * LEAST_GAIN:
+            more["metadata"] = {"blocks": list(blocks), **more.get("metadata", {})}
+            return CompressionStep(after, result_of(strategy, before, after.tokens, text, **more))
+        examples = "; ".join(f"{thing.kind} {thing.text[:80]!r}" for thing in lost[:5])
+        why = f"the compression would save only {saved:,} of {touched:,} tokens, less than {LEAST_GAIN:.0%}"
+        why = f"{quantity(len(lost), 'text')} that must be kept would be lost: {examples}" if lost else why
+        more["metadata"] = {**more.get("metadata", {}), "lost": tuple(lost)}
+        return self._refused(strategy, why, text, **more)
 
-
-def checked_step(
-    strategy: CompressionStrategy,
-    before: Conversation,
-    after: Conversation,
-    wanted: Sequence[Essential],
-    text: str,
-    touched: int,
-    blocks: Iterable[str],
-    **more: Any,
-) -> CompressionStep:
-    """Return the step from a conversation `before` to a shorter one `after`, if it loses nothing and saves enough.
-
-    None of the things in `wanted` may be lost. `touched` is the number of tokens that the step worked on, of which at
-    least 10 % must be saved. Otherwise the step is refused: it then has the conversation `before`, the reason, and the
-    lost things in its metadata. `text` is the shorter text, `blocks` are the ids of the blocks from which it was made,
-    and `more` are further fields of the result.
-    """
-    lost, saved = essentials.missing(wanted, after.blocks), before.tokens - after.tokens
-    more["fidelity_score"] = round(1 - len(lost) / len(wanted), 3) if wanted else None
-    if not lost and saved >= touched * LEAST_GAIN:
-        more["metadata"] = {"blocks": list(blocks), **more.get("metadata", {})}
-        return CompressionStep(after, result_of(strategy, before.tokens, after.tokens, text, **more))
-    examples = "; ".join(f"{thing.kind} {thing.text[:80]!r}" for thing in lost[:5])
-    why = f"the compression would save only {saved:,} of {touched:,} tokens, less than {LEAST_GAIN:.0%}"
-    why = f"{quantity(len(lost), 'text')} that must be kept would be lost: {examples}" if lost else why
-    more["metadata"] = {**more.get("metadata", {}), "lost": tuple(lost)}
-    return CompressionStep(before, refusal(strategy, before.tokens, why, text, **more))
+    def _refused(self, strategy: CompressionStrategy, why: str, text: str = "", **more: Any) -> CompressionStep:
+        return CompressionStep(self._conversation, refusal(strategy, self._conversation.tokens, why, text, **more))
 
 
 def _is_result(block: ContentBlock) -> bool:
@@ -160,35 +111,64 @@ def _is_result(block: ContentBlock) -> bool:
     return block.content_type is ContentType.TOOL_RESULT and is_open and not events.words_of_refusal(block)
 
 
-class _Shortener:
-    """Makes blocks of a conversation shorter; `wanted` is what must survive, `needed` are strings that must stay."""
+class Shortener(_Strategy):
+    """Makes blocks of a conversation shorter, each in its place."""
 
-    def __init__(
-        self,
-        conversation: Conversation,
-        counter: TokenCounter,
-        wanted: Sequence[Essential],
-        needed: set[str],
-        model: Model | None,
-    ) -> None:
-        self._conversation, self._counter, self._wanted, self._model = conversation, counter, wanted, model
-        self._needed = needed | essentials.needed_in_results(wanted, conversation.blocks)
-        calls = {block.call_id: block for block in conversation.blocks if block.is_call and block.call_id}
-        self._arguments = {name: call.arguments for name, call in calls.items()}
+    def summarize_results(self, threshold: int, free: int | None, *, is_unread: bool) -> CompressionStep:
+        """Sum up tools' results of more than `threshold` tokens, the largest first, until `free` tokens are saved.
 
-    def step(
-        self, strategy: CompressionStrategy, candidates: Sequence[_Candidate], free: int | None
+        With None for `free`, all of them are summed up. Only results that the model has read already are summed up, or
+        with `is_unread` only those that it has not read yet.
+        """
+        turn = self._conversation.current_turn
+        large = [
+            block
+            for block in self._conversation.blocks
+            if _is_result(block)
+            and block.token_count > threshold
+            and not block.content.startswith(SUMMED_UP)
+            and (block.turn_created >= turn - 1) is is_unread
+        ]
+        order = sorted(large, key=lambda block: (-block.token_count, block.turn_created, block.block_id))
+        candidates = [_Candidate(block, summary.GOAL) for block in order]
+        return self._shortened(CompressionStrategy.TOOL_RESULT, candidates, free, set())
+
+    def progressive(self, free: int | None) -> CompressionStep:
+        """Shorten answers of the model and results of tools, the oldest first, until `free` tokens are saved.
+
+        With None for `free`, all of them are shortened. How much stays of a text depends on its age, which is the
+        number of turns since it came into the window: all of it up to an age of 1 turn, 30 % of its tokens up to 5
+        turns, 5 % up to 20 turns, and 1 % beyond.
+        """
+        answers = {thing.text for thing in self._wanted if thing.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
+        candidates: list[_Candidate] = []
+        for block in sorted(self._conversation.blocks, key=lambda block: block.turn_created):
+            age = self._conversation.current_turn - block.turn_created
+            share, label = next((share, label) for most, share, label in LEVELS if most is None or age <= most)
+            is_answer = block.content_type is ContentType.ASSISTANT_RESPONSE and not block.is_call
+            is_long = block.token_count >= _SHORT and not block.do_not_evict and not block.content.startswith(EVICTED)
+            is_done = block.content.startswith(f"{SHORTENED}{label}] ")
+            if share < 1 and is_long and not is_done and (is_answer or _is_result(block)):
+                candidates.append(_Candidate(block, share, label))
+        return self._shortened(CompressionStrategy.PROGRESSIVE, candidates, free, answers)
+
+    def _shortened(
+        self, strategy: CompressionStrategy, candidates: Sequence[_Candidate], free: int | None, needed: set[str]
     ) -> CompressionStep:
-        """Return the conversation with shorter texts, unless nothing became shorter or something got lost."""
+        """Return the conversation with shorter texts, unless nothing became shorter or something got lost.
+
+        The strings in `needed` must stay where they are, and what `needed_in_results` returns.
+        """
         conversation = self._conversation
-        before, texts, more = conversation.tokens, self._texts(candidates, free), call_counts(self._model)
+        self._needed = needed | essentials.needed_in_results(self._wanted, conversation.blocks)
+        calls = (block for block in conversation.blocks if block.is_call and block.call_id)
+        self._arguments = {call.call_id: call.arguments for call in calls}
+        texts, more = self._texts(candidates, free), call_counts(self._model)
         if not texts:
-            return CompressionStep(conversation, refusal(strategy, before, "no block is worth shortening", **more))
+            return self._refused(strategy, "no block is worth shortening", **more)
         new = conversation.changed(texts, self._counter)
         touched = sum(block.token_count for block in conversation.blocks if block.block_id in texts)
-        return checked_step(
-            strategy, conversation, new, self._wanted, "\n\n".join(texts.values()), touched, texts, **more
-        )
+        return self._checked(strategy, new, "\n\n".join(texts.values()), touched, texts, **more)
 
     def _texts(self, candidates: Sequence[_Candidate], free: int | None) -> dict[str, str]:
         """Return the texts that blocks become, by id, in the order of the candidates until `free` tokens are saved.
@@ -312,112 +292,95 @@ _SHARE = 0.15  # of the tokens of what it replaces, a digest has at most so many
 _STRATEGY = CompressionStrategy.COMPACTION
 
 
-def compact(
-    conversation: Conversation,
-    counter: TokenCounter,
-    kept_turns: int = KEPT_TURNS,
-    by: Model | None = None,
-    earlier: Sequence[Essential] = (),
-    target: int | None = None,
-) -> CompressionStep:
-    """Replace the beginning of a conversation by a digest, which is a summary with headings; the last turns stay.
+class Compactor(_Strategy):
+    """Replaces the beginning of a conversation by a digest, which is a summary with headings; the last turns stay."""
 
-    At least the last `kept_turns` turns stay. If there is a `target`, more turns stay, as long as the conversation then
-    has at most `target` tokens. A model `by` is asked once for the digest; rules make the digest if there is no model,
-    or if the model's text is refused.
+    def compact(self, kept_turns: int = KEPT_TURNS, target: int | None = None) -> CompressionStep:
+        """Return the conversation compacted, or unchanged with the reason why the compaction is refused.
 
-    `earlier` lists the things that an earlier compression had to keep, such as decisions; this one must keep them, too.
-    If the digest loses such a thing or saves less than 10 %, the compaction is refused: the conversation stays
-    unchanged, and the result has the reason.
-    """
-    wanted = essentials.of_blocks(conversation.blocks, earlier)
-    by_rules = partial(_by_rules, conversation, counter, wanted)
-    turns, made = kept_turns, by_rules(kept_turns)
-    if target is not None:
-        turns, made = _with_more_turns(conversation, kept_turns, made, target, by_rules)
-    cut = _cut(conversation, turns)
-    replaced = _replaced(conversation, cut)
-    if by is None or len(replaced) < 2:
-        return made
-    by.begin()
-    words = by.compaction(replaced)
-    text = f"{events.head_by(by.name)}\n\n{words}"
-    step = _compacted(conversation, cut, text, counter, wanted, replaced) if words else made
-    if not words:
-        note = by.failure or "the model gave no answer"
-    elif step.result.refused:
-        note = step.result.refused
-    elif not model.is_about(words, "\n".join(block.content for block in replaced)):
-        note = "the model's digest is about something else"
-    elif target is not None and turns != kept_turns and step.conversation.tokens > target:
-        note = "with the model's digest the window would be larger than the target"
-    else:
+        At least the last `kept_turns` turns stay. If there is a `target`, more turns stay, as long as the conversation
+        then has at most `target` tokens. A model is asked once for the digest; rules make the digest if there is no
+        model, or if the model's text is refused. The compaction is refused if the digest loses something that must
+        survive or saves less than 10 %.
+        """
+        turns, made, by = kept_turns, self._by_rules(kept_turns), self._model
+        if target is not None:
+            turns, made = self._with_more_turns(kept_turns, made, target)
+        cut, replaced = self._cut(turns)
+        if by is None or len(replaced) < 2:
+            return made
+        by.begin()
+        words = by.compaction(replaced)
+        step = self._compacted(cut, f"{events.head_by(by.name)}\n\n{words}", replaced) if words else made
         note = ""
-    by.count(used=not note, refused=bool(note and words))
-    counted = by.take_counts()
-    if note:
-        step = made
-        counted["metadata"] = {**made.result.metadata, "provider": note, "note": "made by rules instead"}
-    return CompressionStep(step.conversation, msgspec.structs.replace(step.result, **counted))
+        if not words:
+            note = by.failure or "the model gave no answer"
+        elif step.result.refused:
+            note = step.result.refused
+        elif not model.is_about(words, "\n".join(block.content for block in replaced)):
+            note = "the model's digest is about something else"
+        elif target is not None and turns != kept_turns and step.conversation.tokens > target:
+            note = "with the model's digest the window would be larger than the target"
+        by.count(used=not note, refused=bool(note and words))
+        counted = by.take_counts()
+        if note:
+            step = made
+            counted["metadata"] = {**made.result.metadata, "provider": note, "note": "made by rules instead"}
+        return CompressionStep(step.conversation, msgspec.structs.replace(step.result, **counted))
 
+    def _by_rules(self, kept_turns: int) -> CompressionStep:
+        cut, replaced = self._cut(kept_turns)
+        if len(replaced) < 2:
+            return self._refused(_STRATEGY, "there is nothing to compress before the last turns")
+        made = digest.of_blocks(replaced).with_missing(essentials.present(self._wanted, replaced))
+        number, count = len(made.findings), self._counter.tokens  # the last that fit; everything else in it stays
+        most = max(int(_SHARE * sum(block.token_count for block in replaced)), count(made.text(0)))
+        while number and count(made.text(number)) > most:
+            number //= 2
+        return self._compacted(cut, made.text(number), replaced)
 
-def _by_rules(
-    conversation: Conversation, counter: TokenCounter, wanted: Sequence[Essential], kept_turns: int
-) -> CompressionStep:
-    cut = _cut(conversation, kept_turns)
-    replaced = _replaced(conversation, cut)
-    if len(replaced) < 2:
-        why = "there is nothing to compress before the last turns"
-        return CompressionStep(conversation, refusal(_STRATEGY, conversation.tokens, why))
-    made = digest.of_blocks(replaced).with_missing(essentials.present(wanted, replaced))
-    number = len(made.findings)  # the last that fit; everything else in it stays
-    most = max(int(_SHARE * sum(block.token_count for block in replaced)), counter.tokens(made.text(0)))
-    while number and counter.tokens(made.text(number)) > most:
-        number //= 2
-    text = made.text(number)
-    return _compacted(conversation, cut, text, counter, wanted, replaced)
+    def _with_more_turns(self, least: int, fewest: CompressionStep, target: int) -> tuple[int, CompressionStep]:
+        """Return how many of the last turns stay if no more than `target` tokens are to be left, and the compaction
+        with these.
 
-
-def _with_more_turns(
-    conversation: Conversation, least: int, fewest: CompressionStep, target: int, make: Callable[[int], CompressionStep]
-) -> tuple[int, CompressionStep]:
-    """Return how many of the last turns stay if no more than `target` tokens are to be left, and the compaction with
-    these.
-
-    What a compaction adds to the turns that stay is known once it is made: it is made with the fewest, and then with as
-    many as that leaves room for, and with ever fewer until it fits.
-    """
-    if fewest.result.refused or fewest.conversation.tokens >= target:
+        What a compaction adds to the turns that stay is known once it is made: it is made with the fewest, and then
+        with as many as that leaves room for, and with ever fewer until it fits.
+        """
+        if fewest.result.refused or fewest.conversation.tokens >= target:
+            return least, fewest
+        turn = self._conversation.current_turn
+        own = [2 * PER_MESSAGE] * (turn + 1)
+        for block in self._conversation.blocks:
+            own[block.turn_created] += block.token_count
+        room, number = target - fewest.conversation.tokens, least
+        while number < turn and own[turn - number - 1] <= room:
+            room -= own[turn - number - 1]
+            number += 1
+        while number > least:
+            step = self._by_rules(number)
+            if not step.result.refused and step.conversation.tokens <= target:
+                return number, step
+            number = least + (number - least) * 3 // 4
         return least, fewest
-    turn = conversation.current_turn
-    own = [2 * PER_MESSAGE] * (turn + 1)
-    for block in conversation.blocks:
-        own[block.turn_created] += block.token_count
-    room, number = target - fewest.conversation.tokens, least
-    while number < turn and own[turn - number - 1] <= room:
-        room -= own[turn - number - 1]
-        number += 1
-    while number > least:
-        step = make(number)
-        if not step.result.refused and step.conversation.tokens <= target:
-            return number, step
-        number = least + (number - least) * 3 // 4
-    return least, fewest
 
+    def _cut(self, kept_turns: int) -> tuple[int, list[ContentBlock]]:
+        """Return the index of the message that the part which stays begins with, and the blocks before it that a digest
+        takes the place of. That message is an answer, with all its results behind it."""
+        conversation = self._conversation
+        first_kept = max(conversation.current_turn - kept_turns, 1)
+        turns = {block.message: block.turn_created for block in reversed(conversation.blocks)}  # of its first block
+        answers = (index for index, message in enumerate(conversation.messages) if is_answer(message))
+        cut = next((index for index in answers if turns.get(index, 0) >= first_kept), len(conversation.messages))
+        old = [block for block in conversation.blocks if 0 <= block.message < cut]
+        return cut, [block for block in old if block.content_type is not ContentType.SYSTEM_PROMPT]
 
-def _replaced(conversation: Conversation, cut: int) -> list[ContentBlock]:
-    """Return the blocks before the cut that a digest takes the place of."""
-    old = [block for block in conversation.blocks if 0 <= block.message < cut]
-    return [block for block in old if block.content_type is not ContentType.SYSTEM_PROMPT]
-
-
-def _cut(conversation: Conversation, kept_turns: int) -> int:
-    """Return the index of the message that the part which stays begins with: an answer, with all its
-    results behind it."""
-    first_kept = max(conversation.current_turn - kept_turns, 1)
-    turns = {block.message: block.turn_created for block in reversed(conversation.blocks)}  # of its first block
-    answers = (index for index, message in enumerate(conversation.messages) if is_answer(message))
-    return next((index for index in answers if turns.get(index, 0) >= first_kept), len(conversation.messages))
+    def _compacted(self, cut: int, text: str, replaced: Sequence[ContentBlock]) -> CompressionStep:
+        """Return the compaction with the digest `text`, unless it loses something or gains too little."""
+        conversation = self._conversation
+        messages, lines = _with_digest(conversation, cut, text)
+        new = Conversation.parse(messages, self._counter, lines=lines, keep=conversation.keep)
+        names = (block.block_id for block in replaced)
+        return self._checked(_STRATEGY, new, text, conversation.tokens, names)
 
 
 def _with_digest(conversation: Conversation, cut: int, text: str) -> tuple[Any, Lines]:
@@ -459,18 +422,3 @@ def _with_digest(conversation: Conversation, cut: int, text: str) -> tuple[Any, 
     new = [*(messages[n] for n in frame), {**shape, "role": "user", "content": [*parts, part(text)]}, *messages[cut:]]
     new_lines = [*(lines.get(index, ()) for index in frame), numbers, *conversation.lines[cut:]] if lines else ()
     return new if key is None else {**conversation.given, key: new}, new_lines
-
-
-def _compacted(
-    conversation: Conversation,
-    cut: int,
-    text: str,
-    counter: TokenCounter,
-    wanted: Sequence[Essential],
-    replaced: Sequence[ContentBlock],
-) -> CompressionStep:
-    """Return the compaction with the digest `text`, unless it loses something or gains too little."""
-    messages, lines = _with_digest(conversation, cut, text)
-    new = Conversation.parse(messages, counter, lines=lines, keep=conversation.keep)
-    names = (block.block_id for block in replaced)
-    return checked_step(_STRATEGY, conversation, new, wanted, text, conversation.tokens, names)

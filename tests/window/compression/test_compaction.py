@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from memctl.window.compression import strategies
 from memctl.window.compression.model import Model
 from memctl.window.compression.result import CompressionStep
+from memctl.window.compression.strategies import Compactor
 from memctl.window.messages.conversation import Conversation
 from memctl.window.messages.validity import validate
 from memctl.window.preservation import essentials
+from memctl.window.preservation.essentials import Essential
 from tests.window.talk import Talk
 
 COUNTER = Counter(FAMILIES["claude"])
@@ -21,9 +23,9 @@ def parsed(given: Any) -> Conversation:
     return Conversation.parse(given, COUNTER)
 
 
-def compacted(talk: Talk, **given: Any) -> CompressionStep:
+def compacted(talk: Talk, earlier: Sequence[Essential] = (), **given: Any) -> CompressionStep:
     """The conversation after a compaction; the talk goes on from there."""
-    step = strategies.compact(parsed(talk.messages), COUNTER, **given)
+    step = Compactor(parsed(talk.messages), COUNTER, None, earlier).compact(**given)
     assert step.result.refused == ""
     assert validate(step.conversation.messages) == []
     talk.messages = list(step.conversation.messages)
@@ -134,12 +136,12 @@ def test_compaction_keeps_as_many_last_turns_as_the_target_allows() -> None:
     work(talk, "src/part", 40)
     before = parsed(talk.messages)
     turn = before.tokens // 40
-    fewest = strategies.compact(before, COUNTER).conversation.tokens
+    fewest = Compactor(before, COUNTER, None).compact().conversation.tokens
     for target in (fewest - 1, fewest, before.tokens // 4, before.tokens // 2, before.tokens * 3 // 4):
-        step = strategies.compact(before, COUNTER, target=target)
+        step = Compactor(before, COUNTER, None).compact(target=target)
         assert step.result.refused == ""
         assert validate(step.conversation.messages) == []
-        assert step == strategies.compact(before, COUNTER, target=target)
+        assert step == Compactor(before, COUNTER, None).compact(target=target)
         if target < fewest:
             assert step.conversation.tokens == fewest
         else:
@@ -164,10 +166,10 @@ def test_a_model_that_says_too_much_does_not_miss_a_target_that_rules_reach() ->
     before = parsed(talk.messages)
     kept = "\n".join(one.text for one in essentials.of_blocks(before.blocks))
     target = before.tokens // 2
-    step = strategies.compact(before, COUNTER, target=target, by=Model(Wordy(kept)))
+    step = Compactor(before, COUNTER, Model(Wordy(kept))).compact(target=target)
     assert step.conversation.tokens <= target
     assert step.result.metadata["provider"] == "with the model's digest the window would be larger than the target"
-    assert "and so on" in strategies.compact(before, COUNTER, by=Model(Wordy(kept))).result.compressed_content
+    assert "and so on" in Compactor(before, COUNTER, Model(Wordy(kept))).compact().result.compressed_content
 
 
 def test_a_digest_grows_by_what_is_new_and_not_by_its_own_headings() -> None:

@@ -62,7 +62,7 @@ class Keep(msgspec.Struct, frozen=True):
     def mark(self, blocks: tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
         """Return `blocks`, with `do_not_evict` set for those that must stay."""
         results = [block.block_id for block in blocks if block.content_type is ContentType.TOOL_RESULT]
-        last = set(results[len(results) - self.last :]) if self.last else ()
+        last = set(results[max(len(results) - self.last, 0) :])
         return tuple(
             msgspec.structs.replace(block, do_not_evict=True)
             if block.content_type in self.types

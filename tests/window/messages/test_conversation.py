@@ -11,6 +11,7 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.tokens import messages
 from memctl.window import ContentType, Conversation, validate
+from memctl.window.messages.conversation import Keep
 from tests.window import texts
 from tests.window.texts import COUNTER, assistant, result, text, thinking, use, user
 
@@ -230,6 +231,15 @@ def test_invalid_messages_are_reported_with_their_fault(fault: str, given: list[
 def test_blocks_can_be_marked_by_the_host() -> None:
     block = parsed(texts.body()).blocks[3]
     assert msgspec.structs.replace(block, do_not_evict=True, embedding=[0.1, 0.2]).do_not_evict
+
+
+@pytest.mark.parametrize(("last", "kept"), [(0, 0), (1, 1), (3, 3), (4, 3), (5, 3), (9, 3)])
+def test_as_many_of_the_last_results_are_marked_as_are_to_be_kept(last: int, kept: int) -> None:
+    calls = [use(f"c{number}", "Read", path=f"{number}.py") for number in range(3)]
+    results = [result(f"c{number}", f"text {number}") for number in range(3)]
+    conversation = Conversation.parse([user("go"), assistant(*calls), user(*results)], COUNTER, keep=Keep(last=last))
+    marks = [block.do_not_evict for block in conversation.blocks if block.content_type is ContentType.TOOL_RESULT]
+    assert marks == [False] * (3 - kept) + [True] * kept
 
 
 def test_items_with_roles_need_not_alternate() -> None:

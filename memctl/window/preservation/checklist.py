@@ -40,6 +40,9 @@ _NAMES = ("file_path", "path", "notebook_path", "filename")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (\S.*)$", re.MULTILINE)
 _END = " \t*_|."
 _ENOUGH = 20  # characters that tell it from others without its label
+_KINDS = {
+    ContentType.USER_MESSAGE: PROMPT, ContentType.ASSISTANT_RESPONSE: ANSWER, ContentType.TOOL_RESULT: RESULT,
+}  # fmt: skip
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -59,7 +62,7 @@ def of_events(events: Iterable[Event]) -> list[Entry]:
 
 def of_blocks(blocks: Sequence[ContentBlock]) -> list[Entry]:
     """Return the things in a conversation's blocks (its pieces) that a compression must keep, each of them once."""
-    return of_events(event for block in blocks if (event := _event(block)))
+    return of_events(event for block in blocks if (event := event_of(block)))
 
 
 def text_of(blocks: Iterable[ContentBlock]) -> str:
@@ -104,15 +107,11 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _event(block: ContentBlock) -> Event | None:
+def event_of(block: ContentBlock) -> Event | None:
+    """Return a block as an event of a session: a call, a prompt, an answer or a result; None if it is none of them."""
     if block.is_call:
         return Event(CALL, tool=block.tool_name, arguments=block.arguments, call=block.call_id)
-    kinds = {
-        ContentType.USER_MESSAGE: PROMPT,
-        ContentType.ASSISTANT_RESPONSE: ANSWER,
-        ContentType.TOOL_RESULT: RESULT,
-    }
-    kind = kinds.get(block.content_type)
+    kind = _KINDS.get(block.content_type)
     return Event(kind, block.content, call=block.call_id, is_error=block.is_error) if kind else None
 
 

@@ -26,11 +26,10 @@ from memctl.text.markdown import one_line
 from memctl.transcript import claude_code
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.window.messages.content import EVICTED, SHORTENED, ContentBlock, ContentType
+from memctl.window.preservation.checklist import event_of
 
 _SPOKEN = (PROMPT, ANSWER, DIGEST)
-_KINDS = {
-    ContentType.USER_MESSAGE: PROMPT, ContentType.ASSISTANT_RESPONSE: ANSWER, ContentType.TOOL_RESULT: RESULT,
-}  # fmt: skip
+
 OPEN = (labels.ISSUE, labels.BLOCKER, labels.TODO)
 _START = "[Summary of the conversation up to here"
 HEAD = f"{_START}; what stands here was said and done in it, and is no new instruction]"
@@ -187,12 +186,10 @@ def _events(block: ContentBlock) -> Iterator[Event]:
 
     There is no event for what nobody said or did, such as a system prompt.
     """
-    kind = _KINDS.get(block.content_type)
-    if block.is_call:
-        yield Event(CALL, tool=block.tool_name, arguments=block.arguments, call=block.call_id)
-    elif kind is not None and (kind != PROMPT or block.content):
-        text = block.content if kind == RESULT else _unframed(block.content)
-        yield Event(kind, text, call=block.call_id, is_error=block.is_error)
+    event = event_of(block)
+    if event is not None and (event.kind != PROMPT or event.text):
+        is_said = event.kind in (PROMPT, ANSWER)
+        yield msgspec.structs.replace(event, text=_unframed(event.text)) if is_said else event
         if words := words_of_refusal(block):
             yield Event(PROMPT, words)
 

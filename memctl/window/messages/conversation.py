@@ -61,16 +61,17 @@ class Keep(msgspec.Struct, frozen=True):
 
     def mark(self, blocks: tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
         """Return `blocks`, with `do_not_evict` set for those that must stay."""
-        results = [block.block_id for block in blocks if block.content_type is ContentType.TOOL_RESULT]
-        last = set(results[max(len(results) - self.last, 0) :])
-        return tuple(
-            msgspec.structs.replace(block, do_not_evict=True)
-            if block.content_type in self.types
-            or block.block_id in last
-            or (block.content_type is ContentType.TOOL_RESULT and block.tool_name in self.tools)
-            else block
-            for block in blocks
+        results = [block for block in blocks if block.content_type is ContentType.TOOL_RESULT]
+        last = {block.block_id for block in results[max(len(results) - self.last, 0) :]}
+        of_tools = {block.block_id for block in results if block.tool_name in self.tools}
+        return _marked(
+            blocks, {block.block_id for block in blocks if block.content_type in self.types} | last | of_tools
         )
+
+
+def _marked(blocks: Sequence[ContentBlock], ids: Collection[str]) -> tuple[ContentBlock, ...]:
+    """Return the blocks, with `do_not_evict` set for those with the given ids."""
+    return tuple(msgspec.structs.replace(b, do_not_evict=True) if b.block_id in ids else b for b in blocks)
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -126,13 +127,9 @@ class Conversation(msgspec.Struct, frozen=True):
     @property
     def uncounted(self) -> dict[str, int]:
         """How many parts of the messages have no text and no known size, by their type, such as {"document": 1}."""
-        counts: dict[str, int] = {}
-        for message in self.messages:
-            for element in elements(message):
-                for block in element.blocks if element.type != THINKING else ():
-                    if block.type == OTHER and image_tokens(block.arguments) is None:
-                        counts[block.name] = counts.get(block.name, 0) + 1
-        return counts
+        parts = (part for message in self.messages for part in elements(message) if part.type != THINKING)
+        blocks = (block for part in parts for block in part.blocks if block.type == OTHER)
+        return dict(Counter(block.name for block in blocks if image_tokens(block.arguments) is None))
 
     @property
     def current_turn(self) -> int:
@@ -193,11 +190,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
         These marks are not in the messages, so they are lost when the messages are parsed again.
         """
-        blocks = (
-            msgspec.structs.replace(block, do_not_evict=True) if block.block_id in block_ids else block
-            for block in self.blocks
-        )
-        return msgspec.structs.replace(self, blocks=tuple(blocks))
+        return msgspec.structs.replace(self, blocks=_marked(self.blocks, block_ids))
 
     def with_text(self, text: str, counter: TokenCounter) -> Conversation:
         """Return the conversation with a text of the user added to the end, with its tokens counted by `counter`.

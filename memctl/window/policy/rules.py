@@ -191,13 +191,14 @@ def _schema(facts: Facts) -> Reading:
     return Reading(f"{len(facts.structured)} of {len(facts.contexts)}", limit, len(loose), None, help_)
 
 
+def _incomplete(contexts: Sequence[Context]) -> list[str]:
+    """Return a text for each context that lacks something, which names all that it lacks."""
+    gaps = [(context.name, lacks(context.measures.parsed)) for context in contexts]
+    return [f"{name} lacks {', '.join(own)}" for name, own in gaps if own]
+
+
 def _complete(facts: Facts) -> Reading:
-    bad = [
-        f"{context.name} lacks {', '.join(gaps)}"
-        for context in facts.contexts
-        if (gaps := lacks(context.measures.parsed))
-    ]
-    number = len(facts.contexts)
+    bad, number = _incomplete(facts.contexts), len(facts.contexts)
     return Reading(f"{number - len(bad)} of {number}", "each context is complete", len(bad), None, "; ".join(bad))
 
 
@@ -236,9 +237,7 @@ def _batches(facts: Facts) -> Reading:
 def _stateless(facts: Facts) -> Reading:
     """Judge whether an agent can resume from each context; what is no event counts only if that is declared."""
     limit, resumable, structured = "an agent can resume from each context", facts.state.resumable, facts.structured
-    bad = [
-        f"{context.name} lacks {', '.join(gaps)}" for context in structured if (gaps := lacks(context.measures.parsed))
-    ]
+    bad = _incomplete(structured)
     rebuild = "rebuild the context" + (f": {'; '.join(bad)}" if bad else "")
     if resumable is not None:
         return Reading("declared", limit, int(not resumable), None, rebuild)

@@ -107,10 +107,7 @@ def _by_shingles(blocks: Sequence[ContentBlock], runs_of: Callable[[str], frozen
     runs = [runs_of(block.content) for block in blocks]
     newer: dict[int, list[int]] = {}  # run -> numbers of the blocks behind that have it
     for number in reversed(range(len(blocks))):
-        shared: dict[int, int] = {}
-        for run in runs[number]:
-            for other in newer.get(run, [])[-_NEAREST:]:
-                shared[other] = shared.get(other, 0) + 1
+        shared = Counter(other for run in runs[number] for other in newer.get(run, [])[-_NEAREST:])
         shares = ((count / math.sqrt(len(runs[number]) * len(runs[other])), other) for other, count in shared.items())
         share, best = max(shares, default=(0.0, -1))
         if share > 0:
@@ -263,7 +260,9 @@ def _pairs(blocks: Sequence[ContentBlock], names: Sequence[Set[str]], latest: _L
     for number, block in enumerate(blocks):
         names_here = names[number] - common
         if block.content_type in _REFERRING:
-            for meant, own in sorted(_referenced_blocks(_exact(names_here), latest).items()):
+            # Without the names of files whose path is among them, too.
+            exact = names_here - {name.rpartition("/")[2] for name in names_here if "/" in name}
+            for meant, own in sorted(_referenced_blocks(exact, latest).items()):
                 if blocks[meant].turn_created < block.turn_created:
                     yield BlockReference(number, meant, frozenset(own))
         for name in names_here:
@@ -286,17 +285,8 @@ def _names(blocks: Sequence[ContentBlock], names: NamesIn) -> list[set[str]]:
 
 
 def _common(names: Sequence[Set[str]]) -> set[str]:
-    counts: dict[str, int] = {}
-    for own in names:
-        for name in own:
-            counts[name] = counts.get(name, 0) + 1
-    most = max(_LEAST, len(names) * _COMMON)
+    counts, most = Counter(name for own in names for name in own), max(_LEAST, len(names) * _COMMON)
     return {name for name, count in counts.items() if count > most}
-
-
-def _exact(names_here: Set[str]) -> Set[str]:
-    """Return the names without those of files whose path is among them, too."""
-    return names_here - {name.rpartition("/")[2] for name in names_here if "/" in name}
 
 
 def _referenced_blocks(names_here: Iterable[str], latest: _Latest) -> dict[int, set[str]]:

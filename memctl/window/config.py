@@ -36,9 +36,9 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def _inside(path: str) -> None:
-    """Raise ValueError for a path that leads out of the project."""
+    """Raise ValueError for a path that leads out of the project; "" is none."""
     parts = PurePosixPath(path.replace("\\", "/"))
-    if not path.strip() or parts.is_absolute() or ".." in parts.parts or path[1:2] == ":":
+    if path and (not path.strip() or parts.is_absolute() or ".." in parts.parts or path[1:2] == ":"):
         raise ValueError(f"{path!r} is not a path inside the project")
 
 
@@ -92,8 +92,7 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     preserve: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.notes_file:
-            _inside(self.notes_file)
+        _inside(self.notes_file)
         if not all(0 < key <= 1 for key in self.cascade):
             raise ValueError("the keys of the cascade must be shares of the window, above 0 and up to 1")
 
@@ -154,8 +153,8 @@ class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     auto_save_threshold: Fraction = 0.85
 
     def __post_init__(self) -> None:
-        for path in filter(None, (self.state_file, self.progress_file)):
-            _inside(path)
+        _inside(self.state_file)
+        _inside(self.progress_file)
         if self.state_file and self.state_file == self.progress_file:
             raise ValueError(f"state_file and progress_file must be different files, but both are {self.state_file!r}")
 
@@ -193,8 +192,7 @@ class WindowConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     health_monitoring: HealthMonitoring = HealthMonitoring()
 
     def __post_init__(self) -> None:
-        if self.audit_file:
-            _inside(self.audit_file)
+        _inside(self.audit_file)
 
 
 def parse(text: str, name: str) -> WindowConfig:

@@ -222,8 +222,13 @@ class TokenBudgetManager:
         excess = projected - limit
         beyond = tokens_to_add - self.output_room if component is not _OUTPUT else 0
         if beyond > 0 or (excess > 0 and self.enforce_components):
-            is_own = self.enforce_components and beyond <= excess
-            reason = _reason(component, budget, tokens_to_add) if is_own else self._no_room(tokens_to_add)
+            reason = (
+                f"the component {component.value} may have {limit:,} tokens; with {tokens_to_add:,} more it would have "
+                f"{projected:,}"
+            )
+            if not self.enforce_components or beyond > excess:
+                room = f"beside the reserve for the answer the window has room for {self.output_room:,}"
+                reason = f"{tokens_to_add:,} tokens don't fit: {room}"
             verdict = msgspec.structs.replace(verdict, allowed=False, excess=max(excess, beyond), reason=reason)
             if self.on_hard_violation:
                 self.on_hard_violation(component, budget, projected)
@@ -315,17 +320,8 @@ class TokenBudgetManager:
             urgency=self.urgency(part),
         )
 
-    def _no_room(self, tokens: int) -> str:
-        room = f"beside the reserve for the answer the window has room for {self.output_room:,}"
-        return f"{tokens:,} tokens don't fit: {room}"
-
     def _add(self, part: BudgetComponent, tokens: int) -> None:
         self.budgets[part] = msgspec.structs.replace(self.budgets[part], used=self.budgets[part].used + tokens)
-
-
-def _reason(component: BudgetComponent, budget: ComponentBudget, tokens: int) -> str:
-    then = f"with {tokens:,} more it would have {budget.used + tokens:,}"
-    return f"the component {component.value} may have {budget.hard_limit_tokens:,} tokens; {then}"
 
 
 def _mean(turns: deque[int]) -> float:

@@ -6,6 +6,7 @@ The manager and commands call these functions. The steps themselves are in `Comp
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -86,12 +87,9 @@ class Reduction:
     @property
     def by_kind(self) -> dict[str, tuple[int, int]]:
         """For each kind of thing that had to survive, such as "path": how many there were, and how many still exist."""
-        lost = set(self.lost)
-        counts: dict[str, tuple[int, int]] = {}
-        for thing in self.wanted:
-            number, left = counts.get(thing.kind, (0, 0))
-            counts[thing.kind] = (number + 1, left + (thing not in lost))
-        return counts
+        lost = Counter(thing.kind for thing in self.lost)
+        wanted = Counter(thing.kind for thing in self.wanted)
+        return {kind: (number, number - lost[kind]) for kind, number in wanted.items()}
 
 
 def reduce(

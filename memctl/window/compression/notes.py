@@ -6,6 +6,7 @@ Each note has one of six categories, and one of three degrees of importance.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 
 import msgspec
 
@@ -83,10 +84,9 @@ class Notes:
 
     def _text(self, chosen: set[int]) -> str:
         parts = []
-        for category in CATEGORIES:
-            own = sorted((n for n in chosen if self._notes[n].category == category), key=self._rank)
-            if own:
-                lines = [f"- [{self._notes[n].importance.upper()}] {self._notes[n].content}" for n in own]
-                parts.append("\n".join([f"## {category.replace('_', ' ').capitalize()}", *lines]))
+        own = [self._notes[number] for number in sorted(chosen, key=self._rank)]
+        for category, notes in groupby(own, lambda note: note.category):
+            lines = [f"- [{note.importance.upper()}] {note.content}" for note in notes]
+            parts.append("\n".join([f"## {category.replace('_', ' ').capitalize()}", *lines]))
         missing = len(self._notes) - len(chosen)
         return "\n\n".join([*parts, *([f"({quantity(missing, 'more note')} left out)"] if missing else [])])

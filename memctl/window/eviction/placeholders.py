@@ -28,7 +28,7 @@ from memctl.window.eviction.references import DIGITS
 from memctl.window.messages import content
 from memctl.window.messages.content import EVICTED, SUMMED_UP, ContentBlock, ContentType, TokenCounter, recount
 from memctl.window.results import rows
-from memctl.window.results.rows import FOUND, key_line, plain
+from memctl.window.results.rows import FOUND, Output, key_line, plain
 
 MOST_OUTLINE = 400  # tokens
 _LEAST_OUTLINE = 20  # tokens: fewer say nothing
@@ -51,6 +51,12 @@ class Evicted(msgspec.Struct, frozen=True):
     call: ContentBlock | None = None
     kept_at: str = ""
     same_as: str = ""
+
+    @property
+    def output(self) -> Output:
+        """The content of the block, with its form, such as a diff: what the tool printed."""
+        tool, arguments = (self.call.tool_name, self.call.arguments) if self.call else (self.block.tool_name, {})
+        return rows.output_of(tool, arguments, self.block.content)
 
 
 def is_placeholder(block: ContentBlock, most: int) -> bool:
@@ -87,13 +93,11 @@ def outline(evicted: Evicted) -> list[str]:
     First are lines with errors. Lines with definitions, with keys of JSON, or with the names of files follow.
     `evicted` is the result.
     """
-    block, call = evicted.block, evicted.call
-    tool, arguments = (call.tool_name, call.arguments) if call else (block.tool_name, {})
-    if block.content.startswith(SUMMED_UP):
-        return [line for line in block.content.split("\n")[1:] if line.strip() and not line.startswith(f"{FOUND}: ")]
-    output = rows.output_of(tool, arguments, block.content)
-    candidates = [row for row in rows.rows_of(output) if row.rank[0] in (rows.ERROR, rows.FIRST) and not row.is_rest]
-    return [row.text for row in sorted(candidates, key=lambda row: row.rank)]
+    content = evicted.block.content
+    if content.startswith(SUMMED_UP):
+        return [line for line in content.split("\n")[1:] if line.strip() and not line.startswith(f"{FOUND}: ")]
+    shown = (row for row in rows.rows_of(evicted.output) if row.rank[0] in (rows.ERROR, rows.FIRST))
+    return [row.text for row in sorted(shown, key=lambda row: row.rank) if not row.is_rest]
 
 
 def outline_tokens(block: ContentBlock, text: str, tokens: int, counter: TokenCounter) -> int:
@@ -210,17 +214,11 @@ def _content(evicted: Evicted) -> str:
         first = next((line for line in lines if line.startswith(f"{FOUND}: ")), "")
         finding = plain(first.removeprefix(f"{FOUND}: ")) or key_line("\n".join(lines[1:]))
     elif is_result and not block.is_error and block.content.strip():
-        finding = plain(_finding(block, evicted.call))
+        output = evicted.output  # the file that was read is in the label already
+        finding = plain(rows.finding(output).removesuffix(f" of {rows.line(output.path)}"))
     else:
         finding = key_line(block.content, is_error=block.is_error)
     return f"{FOUND if is_result else 'It said'}: {finding}{more}" if finding or more else ""
-
-
-def _finding(block: ContentBlock, call: ContentBlock | None) -> str:
-    """Return what was found; the file that was read is in the label already."""
-    tool, arguments = (call.tool_name, call.arguments) if call else (block.tool_name, {})
-    output = rows.output_of(tool, arguments, block.content)
-    return rows.finding(output).removesuffix(f" of {rows.line(output.path)}")
 
 
 def _back(evicted: Evicted) -> str:

@@ -214,11 +214,9 @@ def weights(parsed: ParsedText) -> list[int]:
     Other blocks have a weight by what they state: 10 for the goal, 9 for constraints and blockers, 8 for progress and
     next steps, at least 9 for text with a word such as MUST or NEVER, and 0 for anything else.
     """
-    units = [parsed.blocks[unit] if unit >= 0 else None for unit in units_of(parsed)]
-    return [
-        _named_weight(block) if unit is None else _stated_weight(unit)
-        for block, unit in zip(parsed.blocks, units, strict=True)
-    ]
+    blocks = parsed.blocks
+    units = zip(blocks, units_of(parsed), strict=True)
+    return [_stated_weight(blocks[unit]) if unit >= 0 else _named_weight(block) for block, unit in units]
 
 
 def _stated_weight(record: TextBlock) -> int:

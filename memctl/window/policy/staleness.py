@@ -78,16 +78,8 @@ def over(records: Sequence[Record], now: str) -> Over:
 
     The ids in the result include former ids (aliases) of the records.
     """
-    closed: dict[str, str] = {}
-    current: set[str] = set()
-    for record in records:
-        what = _end_of(record, now)
-        for identifier in (record.id, *record.aliases):
-            if what:
-                closed[identifier] = what
-            else:
-                current.add(identifier)
-    return Over(closed, frozenset(current))
+    ends = [(name, _end_of(record, now)) for record in records for name in (record.id, *record.aliases)]
+    return Over({name: end for name, end in ends if end}, frozenset(name for name, end in ends if not end))
 
 
 def _end_of(record: Record, now: str) -> str:

@@ -115,7 +115,8 @@ def sparkline(curve: Curve, top: int, width: int = 60) -> str:
     drawn = []
     for segment in segments:
         room = max(1, round(width * len(segment) / points)) if points > width else len(segment)
-        drawn.append("".join(_step(tokens, top) for tokens in _thinned(segment, room)))
+        heights = (tokens * len(_STEPS) // max(top, 1) for tokens in _thinned(segment, room))
+        drawn.append("".join(_STEPS[min(height, len(_STEPS) - 1)] for height in heights))
     return ("…" if len(segments) < len(every) else "") + MARK.join(drawn)
 
 
@@ -124,10 +125,6 @@ def _thinned(points: Sequence[int], most: int) -> list[int]:
     if len(points) <= most:
         return list(points)
     return [max(points[i * len(points) // most : (i + 1) * len(points) // most]) for i in range(most)]
-
-
-def _step(tokens: int, top: int) -> str:
-    return _STEPS[min(tokens * len(_STEPS) // max(top, 1), len(_STEPS) - 1)]
 
 
 def bar(share: float, width: int = 20) -> str:

@@ -7,7 +7,9 @@ renamed to `NAME.1`. Decisions may go to a function or to a logger instead. Cred
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -140,10 +142,8 @@ class AuditLog(AuditSink):
             try:
                 with open(file, "rb") as stream:
                     for line in stream:
-                        try:
+                        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                             yield msgspec.json.decode(line, type=Decision)
-                        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                            continue
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -258,24 +258,23 @@ def summary(decisions: Iterable[Decision]) -> Summary:
     They include how often the agent asked again for evicted content, which shows whether the weights of an eviction
     policy are good.
     """
-    sums = Summary(
-        0, 0, {}, {}, {}, {}, {"asked": 0, "used": 0, "refused": 0}, {"whole": 0, "summed up": 0, "again": 0}
-    )
+    model, results = Counter(dict.fromkeys(("asked", "used", "refused"), 0)), {"whole": 0, "summed up": 0, "again": 0}
+    sums = Summary(0, 0, Counter(), {}, {}, Counter(), model, results)
     scores: dict[str, list[float]] = {}
     again: dict[str, list[float]] = {}
     turns = set()
     for decision in decisions:
         sums.decisions += 1
         turns.add((decision.window_id, decision.turn))
-        _add(sums.events, f"{decision.event}: {decision.decision}")
+        sums.events[f"{decision.event}: {decision.decision}"] += 1
         if decision.event == "step":
             _sum_step(decision, sums, scores)
         elif decision.event == "management":
-            _add(sums.reasons, decision.reason)
+            sums.reasons[decision.reason] += 1
         elif decision.event == "tool_result":
-            _add(sums.results, "whole" if decision.decision == "taken whole" else "summed up")
+            sums.results["whole" if decision.decision == "taken whole" else "summed up"] += 1
             if isinstance(gone := decision.details.get("again"), dict):
-                _add(sums.results, "again")
+                sums.results["again"] += 1
                 worth = _worth(sums, again, gone.get("policy") or gone.get("by"), decision.details, gone.get("score"))
                 worth.again += 1
     sums.turns = len(turns)
@@ -294,7 +293,7 @@ def _sum_step(step: Decision, sums: Summary, scores: dict[str, list[float]]) -> 
     tally.wanted += step.wanted or 0
     tally.freed += max(before - after, 0)
     for name, number in (step.details.get("model") or {}).items():
-        _add(sums.model, name, int(number))
+        sums.model[name] += int(number)
     for block in step.blocks:
         worth = _worth(sums, scores, step.policy or step.decision, block, block.get("score"))
         worth.blocks += 1
@@ -307,10 +306,6 @@ def _worth(sums: Summary, scores: dict[str, list[float]], by: object, block: Map
     if isinstance(score, int | float):
         scores.setdefault(key, []).append(score)
     return sums.worth.setdefault(key, Worth())
-
-
-def _add(counts: dict[str, int], name: str, number: int = 1) -> None:
-    counts[name] = counts.get(name, 0) + number
 
 
 def _mean(numbers: list[float] | None) -> float | None:

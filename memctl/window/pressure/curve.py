@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import msgspec
 
-from memctl.text.xml import clean
+from memctl.text import xml
 from memctl.transcript.window import Compaction, Window
 from memctl.window.messages.content import ContentBlock
 from memctl.window.pressure.limits import Limit
@@ -177,9 +177,7 @@ def svg(curve: Curve, limit: Limit, thresholds: Thresholds, title: str) -> str:
         parts += [("polyline", shape, "")] if places else []
         start += len(segment)
     box = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "role": "img"}
-    root = ElementTree.Element("svg", box)
+    root = Element("svg", box)
     for tag, attributes, words in parts:
-        made = ElementTree.SubElement(root, tag, {name: str(value) for name, value in attributes.items()})
-        made.text = clean(words) or None
-    ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="unicode") + "\n"
+        xml.add(root, tag, words, **{name: str(value) for name, value in attributes.items()})
+    return xml.indented(root)

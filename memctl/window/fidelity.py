@@ -191,12 +191,14 @@ def evaluate(
     """
     argument_checks.texts(original=original, compressed=compressed)
     if judge is None:
-        context = _Searched(original), _Searched(compressed)
-        return _scored([_by_facts(question, *context) for question in questions], FACTS)
-    panel = _Panel(judge, piece)
-    first, second = redact(original), redact(compressed)
-    answers = [panel.judge(question, first, second) for question in questions]
-    return _scored(answers, JUDGE, panel.calls)
+        context, method, calls = (_Searched(original), _Searched(compressed)), FACTS, 0
+        answers = [_by_facts(question, *context) for question in questions]
+    else:
+        panel, texts = _Panel(judge, piece), (redact(original), redact(compressed))
+        answers = [panel.judge(question, *texts) for question in questions]
+        method, calls = JUDGE, panel.calls
+    verdicts = [answer.kept for answer in answers if answer.kept is not None]
+    return Fidelity(sum(verdicts) / len(verdicts) if verdicts else None, method, tuple(answers), calls)
 
 
 def judge_by(provider: Provider) -> Ask:
@@ -206,11 +208,6 @@ def judge_by(provider: Provider) -> Ask:
     two, with an empty line between them.
     """
     return lambda system, prompt: provider.answer(f"{system}\n\n{prompt}")
-
-
-def _scored(answers: list[GradedQuestion], method: str, calls: int = 0) -> Fidelity:
-    counted = [answer.kept for answer in answers if answer.kept is not None]
-    return Fidelity(sum(counted) / len(counted) if counted else None, method, tuple(answers), calls)
 
 
 class _Searched:

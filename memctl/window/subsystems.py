@@ -195,7 +195,7 @@ def parts(
             f"{key} is {name!r}, which needs a folder", "give that folder: `from_config(…, folder=PATH)`", USAGE
         )
 
-    arguments: dict[str, Any] = {"config": config, "now": now, "budget_manager": budget(config)}
+    arguments: dict[str, Any] = {"config": config, "now": now}
     notes, unused = None, []
     if name := config.compression.notes_file:
         from memctl.window.state import store

@@ -111,7 +111,7 @@ class Simulation:
         argument_checks.numbers(budget=budget, trigger=trigger, target=target)
         share = OUTLINE_SHARE if outline_share is None else outline_share
         engine = EvictionEngine(policy, counter=self._counter, outline_share=share)
-        window = _Window(engine, self._counter)
+        window = _Window(self._counter)
         curve: list[int] = []
         evictions = over = regrets = regret_tokens = again = 0
         for request in self._requests:
@@ -120,12 +120,14 @@ class Simulation:
             tokens = window.tokens + _overhead(request)
             if tokens > max(trigger * budget, again):
                 evictions += 1
-                window.evict(tokens - int(target * budget), request.turn)
+                result = engine.evict(window.blocks, tokens - int(target * budget), request.turn)
+                window.replace(result.replacements)
                 tokens = window.tokens + _overhead(request)
                 again = tokens + int(AGAIN * budget) if tokens > trigger * budget else 0
             if tokens > budget:
                 over += 1
-                window.begin_anew(request.turn)
+                held = protected(window.blocks, request.turn)
+                window.replace({block.block_id: None for block in window.blocks if block.block_id not in held})
                 tokens, again = window.tokens + _overhead(request), 0
             curve.append(tokens)
             for place, names in self._wanted_blocks.get(request.turn, {}).items():
@@ -149,18 +151,17 @@ class Simulation:
 class _Window:
     """The blocks in a window now, and how many were evicted so far."""
 
-    def __init__(self, engine: EvictionEngine, counter: TokenCounter) -> None:
+    def __init__(self, counter: TokenCounter) -> None:
         self.tokens = 0
         self.evicted = 0
-        self._engine = engine
+        self.blocks: list[ContentBlock] = []
         self._counter = counter
-        self._blocks: list[ContentBlock] = []
         self._gone: set[str] = set()  # the ids of blocks whose content is nowhere
         self._outlines: dict[str, str] = {}  # of what is gone, the outline in its placeholder
         self._copies: dict[str, str] = {}  # what was got again: its id -> that of the block whose content it is
 
     def add(self, block: ContentBlock) -> None:
-        self._blocks.append(block)
+        self.blocks.append(block)
         self.tokens += block.token_count
 
     def get_again(self, block: ContentBlock, turn: int, names: Collection[str] = ()) -> int:
@@ -177,18 +178,10 @@ class _Window:
         self.add(msgspec.structs.replace(block, block_id=copy, turn_created=turn))
         return block.token_count
 
-    def evict(self, free: int, turn: int) -> None:
-        result = self._engine.evict(self._blocks, free, turn)
-        self._replace(result.replacements)
-
-    def begin_anew(self, turn: int) -> None:
-        """Take out all blocks but those that must stay."""
-        held = protected(self._blocks, turn)
-        self._replace({block.block_id: None for block in self._blocks if block.block_id not in held})
-
-    def _replace(self, texts: Mapping[str, str | None]) -> None:
+    def replace(self, texts: Mapping[str, str | None]) -> None:
+        """Replace the blocks with these ids by other texts; None takes a block out."""
         remaining: list[ContentBlock] = []
-        for block in self._blocks:
+        for block in self.blocks:
             if block.block_id not in texts:
                 remaining.append(block)
                 continue
@@ -201,7 +194,7 @@ class _Window:
             self.tokens -= block.token_count - tokens
             if text is not None:
                 remaining.append(msgspec.structs.replace(block, content=text, token_count=tokens))
-        self._blocks = remaining
+        self.blocks = remaining
 
 
 def _requests(blocks: Sequence[ContentBlock]) -> Iterator[_Request]:

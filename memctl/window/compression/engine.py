@@ -346,7 +346,7 @@ def _compress(
         why = f"{quantity(len(missed), 'thing')} on the checklist of what must survive would be lost: {examples}"
         result = refusal(result.strategy, conversation.tokens, why)
     after = conversation if result.refused else made.conversation
-    return after, step_of(result, free, conversation, after)
+    return after, step_of(CompressionStep(after, result), free, conversation)
 
 
 def _holders(lost: Iterable[Essential], missed: Iterable[Entry], blocks: Sequence[ContentBlock]) -> set[str]:

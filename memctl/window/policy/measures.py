@@ -272,12 +272,11 @@ def _overlap(number: int, text: str, seen: dict[tuple[str, ...], int]) -> Overla
         covered = bytearray(len(words))
         for start in range(len(words) - length + 1):
             run = tuple(words[start : start + length])
-            if sum(map(str.isalpha, run)) < _LETTERS * length:
-                continue
-            if run in seen:
+            is_prose = sum(map(str.isalpha, run)) >= _LETTERS * length
+            if is_prose and run in seen:
                 covered[start : start + length] = b"\1" * length
                 earlier[seen[run]] += 1
-            else:
+            elif is_prose:
                 seen[run] = number
         number_covered += sum(covered)
     return Overlap(number_covered / total, earlier.most_common(1)[0][0] if earlier else -1)

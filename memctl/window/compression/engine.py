@@ -127,12 +127,8 @@ class CompressionEngine:
         expect_result(tool_name, output, arguments)
         strategy, before = CompressionStrategy.TOOL_RESULT, self._count(output)
         if before <= self._threshold:
-            return refusal(
-                strategy,
-                before,
-                f"the output has only {before:,} tokens; outputs of up to {self._threshold:,} are not compressed",
-                output,
-            )
+            why = f"the output has only {before:,} tokens; outputs of up to {self._threshold:,} are not compressed"
+            return refusal(strategy, before, why, output)
         if self.model is not None:
             self.model.begin()
             what = f"the output of the tool {tool_name!r}"

@@ -221,11 +221,8 @@ class Shortener(_Strategy):
         arguments = self._arguments.get(block.call_id, {})
         if candidate.is_result:
             line = block.metadata.get("line")
-            whole = (
-                f"the whole result is in line {line} of the transcript"
-                if line
-                else "call the tool again for the whole result"
-            )
+            repeat = "call the tool again for the whole result"
+            whole = f"the whole result is in line {line} of the transcript" if line else repeat
             tokens: Callable[[str], int] = lambda text: recount(block, text, self._counter)  # noqa: E731
             made = summary.summarize(
                 block.tool_name, arguments, block.content, tokens, needed=self._needed, whole=whole, goal=share
@@ -406,9 +403,8 @@ def _with_digest(conversation: Conversation, cut: int, text: str) -> tuple[Any, 
     for index in sorted(index for index in chosen if 0 <= index < cut):
         content = messages[index].get("content")
         elements = content if isinstance(content, list) else [part(str(content))]
-        for number, (item, line) in enumerate(
-            zip_longest(elements, lines.get(index, ())[: len(elements)], fillvalue=0)
-        ):
+        pairs = zip_longest(elements, lines.get(index, ())[: len(elements)], fillvalue=0)
+        for number, (item, line) in enumerate(pairs):
             is_result = isinstance(item, dict) and item.get("type") == "tool_result"
             if not is_result and (index, ("content", number)) not in taken_in:
                 parts.append(item)

@@ -27,9 +27,8 @@ _BEFORE = rf"[\s>|*_+#\u25cf\u2022-]{{0,40}}(?:\d{{1,3}}[.)] )?(?:{_TIME}[*_\s]{
 _REPLACED = "Next"  # of lines with this label the last counts: the ones before it are over
 _LABELLED = re.compile(rf"{_BEFORE}((?:{_LABELS})[*_]{{0,2}}:[*_]{{0,2}}\s+\S|(?:BUG|ISSUE)-\d)")
 _SHORT = 500  # characters of a message of the user
-_BEHIND_REFUSAL = (
-    "the user said:"  # a host writes what the user says on refusing a call behind it, in the call's result
-)
+# A host writes what the user says on refusing a call behind these words, in the call's result.
+_BEHIND_REFUSAL = "the user said:"
 _OF_HOST = "The user wants to clarify these questions"  # behind which it may write its own words, too
 _RESULTS = 10  # the last ones, in which lines with errors are looked for
 _ERROR = re.compile(

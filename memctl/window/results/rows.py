@@ -404,9 +404,8 @@ def _data(output: Output) -> Iterator[SummaryLine]:
         name = row.text.strip().partition(":")[0]
         yield from _ranked_after([row], ERROR if _TELLING_KEY.match(name) else FIRST)
     yield from _items("", msgspec.json.decode(output.text.strip().encode(errors="replace")))
-    yield from errors(
-        "\n".join(re.findall(r'"[^"\n]{0,200}(?:[Ee]rror|[Ee]xception|[Ff]ailed)[^"\n]{0,200}"', output.text))
-    )
+    texts = re.findall(r'"[^"\n]{0,200}(?:[Ee]rror|[Ee]xception|[Ff]ailed)[^"\n]{0,200}"', output.text)
+    yield from errors("\n".join(texts))
 
 
 def _items(name: str, value: Any, depth: int = 0) -> Iterator[SummaryLine]:

@@ -2,8 +2,8 @@
 
 Measured are the order by an entry's own words alone and the order that `memctl search` prints, against plain FTS5 BM25
 over the same entries: porter stems, any of the query's words without stop words. What can be tuned was tuned on the
-first half of each set, and the second confirms it. Last come the differences of `search` from BM25 in recall and MRR
-with their intervals of 95 %, by bootstrap over queries, or over conversations.
+first half of each set, and the second, the half to report, confirms it. Last come the differences of `search` from BM25
+in recall and MRR with their intervals of 95 %, by bootstrap over queries, or over conversations.
 
 The labelled set: bench/labelled. The real records: bench/imported.py. The conversations: bench/conversations.py says
 how they become queries.
@@ -58,10 +58,14 @@ class Quality(msgspec.Struct, frozen=True):
     mrr: float
 
 
+Report = list[tuple[str, dict[str, Quality]]]  # of each query: its kind, and how well each ranking does
+
+
 def tables(here: World, data: str) -> bool:
     """Print all tables; `data` is the folder with real records and transcripts, "" if there is none."""
-    _labelled(here)
-    _imported(here, data)
+    reports = [_labelled(here), _imported(here, data)]
+    if all(reports):
+        _of_both("both halves to report", reports)
     tuning, reporting = conversations.read(data)
     if not tuning:
         print(f"\nConversations: left out, there is no {conversations.ARCHIVE} (make bench DATA=FOLDER)")
@@ -70,7 +74,7 @@ def tables(here: World, data: str) -> bool:
     return True
 
 
-def _labelled(here: World) -> None:
+def _labelled(here: World) -> Report:
     records = _lines("documents.jsonl")
     pages = _lines("pages.jsonl")
     queries = _queries("queries.jsonl")
@@ -82,19 +86,21 @@ def _labelled(here: World) -> None:
     kinds |= {key: "pages" for key, _ in entries if key.startswith("§")}
     rankings = {_BASELINE: _plain(entries), **_memctl(repository, _labels)}
     halves = _halves(queries)
-    for half, name in enumerate(("first half", "second half")):
+    report: Report = []
+    for half, name in enumerate(("half to choose", "half to report")):
         chosen = [query for number, query in enumerate(queries) if halves[number] == half]
         groups = {
             f"answers are {kind}": [kinds[next(iter(q.relevant))] == kind for q in chosen]
             for kind in ("records", "pages", "sessions", "checkpoints")
         }
-        _compare(name, chosen, rankings, groups)
+        report = _compare(name, chosen, rankings, groups)
+    return report
 
 
-def _imported(here: World, data: str) -> None:
+def _imported(here: World, data: str) -> Report:
     if not imported.are_at_hand(data):
         print("\nReal records: left out, they are not at hand (make bench DATA=FOLDER)")
-        return
+        return []
     repository = _memory(here, "imported", [])
     imported.fill(here, repository, data)
     snapshot = load.disk(open_memory(repository, os.environ))
@@ -107,20 +113,41 @@ def _imported(here: World, data: str) -> None:
     rankings = {_BASELINE: _plain(entries), **_memctl(repository, lambda one: names[one.id], imported.ASKED)}
     queries = _queries("imported.jsonl")
     print(f"\nSearch: {len(queries):,} labelled queries on {len(entries):,} real records")
+    report: Report = []
     for half, name in enumerate(("half to choose", "half to report")):
-        _compare(name, [query for query in queries if imported.half_of(query.relevant) == half], rankings, {})
+        chosen = [query for query in queries if imported.half_of(query.relevant) == half]
+        report = _compare(name, chosen, rankings, {})
+    return report
 
 
 def _compare(
     name: str, chosen: Sequence[Query], rankings: Mapping[str, Ranking], more: Mapping[str, Sequence[bool]]
-) -> None:
-    """Print how well each ranking does on some queries, by kind and in some `more` groups."""
+) -> Report:
+    """Print how well each ranking does on some queries, by kind and in some `more` groups; return it, too."""
     print(f"\n{name + ', recall and MRR':36}", *(f"{title:>20}" for title in rankings), "  search less BM25")
     found = {
         title: [_quality(n, q, ranked(q.query)) for n, q in enumerate(chosen)] for title, ranked in rankings.items()
     }
-    groups = {kind: [q.kind == kind for q in chosen] for kind in sorted({q.kind for q in chosen})}
-    _print({"all": [True] * len(chosen), **groups, **more}, found)
+    kinds = [query.kind for query in chosen]
+    _print({"all": [True] * len(chosen), **_groups(kinds), **more}, found)
+    return [(kind, {title: found[title][number] for title in found}) for number, kind in enumerate(kinds)]
+
+
+def _of_both(name: str, reports: Iterable[Report]) -> None:
+    """Print how well each ranking does on the queries of several reports together, by kind."""
+    rows = [row for report in reports for row in report]
+    titles = list(rows[0][1])
+    found = {
+        title: [msgspec.structs.replace(by_title[title], group=number) for number, (_, by_title) in enumerate(rows)]
+        for title in titles
+    }
+    print(f"\n{name + ', recall and MRR':36}", *(f"{title:>20}" for title in titles), "  search less BM25")
+    _print({"all": [True] * len(rows), **_groups([kind for kind, _ in rows])}, found)
+
+
+def _groups(kinds: Sequence[str]) -> dict[str, list[bool]]:
+    """Return for each kind which of the queries are of it."""
+    return {kind: [other == kind for other in kinds] for kind in sorted(set(kinds))}
 
 
 def _conversations(here: World, name: str, half: Sequence[Conversation]) -> None:

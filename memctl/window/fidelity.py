@@ -297,12 +297,9 @@ class _Panel:
 
     def _answer(self, question: Question, context: str) -> str:
         """Return what the pieces of a context answer, "" if none does."""
-        replies = []
-        for part in _pieces(context, self._piece):
-            reply = self._ask(_ANSWER, f"{_fenced(part)}\n\nQuestion: {question.ask}").strip()
-            if reply and _ABSENT not in reply.upper()[: len(_ABSENT) + 4]:
-                replies.append(reply)
-        return "\n".join(dict.fromkeys(replies))
+        prompts = (f"{_fenced(part)}\n\nQuestion: {question.ask}" for part in _pieces(context, self._piece))
+        replies = dict.fromkeys(self._ask(_ANSWER, prompt).strip() for prompt in prompts)
+        return "\n".join(reply for reply in replies if reply and _ABSENT not in reply.upper()[: len(_ABSENT) + 4])
 
     def _compare(self, question: Question, first: str, second: str) -> bool | None:
         """Return whether two answers agree; None if the judge does not say so clearly, twice."""

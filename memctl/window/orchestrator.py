@@ -178,19 +178,16 @@ class ContextWindowManager:
         is_above = before >= self.config.cross_window.auto_save_threshold
         saved = self._succession.save_once(conversation.blocks, is_above=is_above or made is not None)
         if saved is not None:
-            why = (
-                "the window is so full that the state is saved"
-                if is_above
-                else "tokens are about to be removed from the window"
-            )
+            why = "tokens are about to be removed from the window"
+            if is_above:
+                why = "the window is so full that the state is saved"
             decision = "refused" if saved.why_not else "saved"
             self._log("checkpoint", decision, reason=saved.why_not or why, details={"checkpoint": saved.id})
         if made is not None:
             return self._manage(conversation, start, made)
         self._remember(conversation, before)
-        return (
-            start if reading.zone is not PressureZone.YELLOW else msgspec.structs.replace(start, action=Action.EVALUATE)
-        )
+        action = Action.EVALUATE if reading.zone is PressureZone.YELLOW else Action.NONE
+        return msgspec.structs.replace(start, action=action)
 
     def set_progress(
         self, *, done: Sequence[str] = (), current: str = "", planned: Sequence[str] | None = None

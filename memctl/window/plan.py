@@ -89,10 +89,8 @@ def make_plan(
     elif reading.zone in (PressureZone.ORANGE, PressureZone.RED):
         reason, steps = f"{reading.zone.value} zone", tuple(engine.steps_at(conversation.tokens / max(managed, 1)))
     elif reading.zone is PressureZone.YELLOW and turns < SOON:
-        reason, steps = (
-            f"the window reaches the red zone in {turns:.1f} turns at {velocity:,.0f} tokens a turn",
-            (RESULTS, EVICTION),
-        )
+        reason = f"the window reaches the red zone in {turns:.1f} turns at {velocity:,.0f} tokens a turn"
+        steps = (RESULTS, EVICTION)
         room = (red_at - SOON * velocity) * conversation.tokens / max(reading.current_tokens, 1)
         target = max(min(int(TARGET * managed), int(room)), int(YELLOW_AT * managed))
     else:

@@ -182,9 +182,8 @@ def allocate(window: int, profile: Profile) -> list[Portion]:
     portions = []
     for plan, tokens in zip(profile.plans, amounts, strict=True):
         share = SHARES[plan.name]
-        parts = divide(tokens, [*plan.parts.values()])
-        purposes = list(zip(plan.parts, parts, strict=True))
-        portions.append(Portion(share, tokens, max(tokens, window * share.most // 1000), purposes))
+        hard = max(tokens, window * share.most // 1000)
+        portions.append(Portion(share, tokens, hard, _divide_by_name(tokens, plan.parts)))
     return portions
 
 
@@ -202,6 +201,10 @@ def divide(total: int, weights: Sequence[int]) -> list[int]:
     for index in order[: total - sum(parts)]:
         parts[index] += 1
     return parts
+
+
+def _divide_by_name(total: int, weights: Mapping[str, int]) -> list[tuple[str, int]]:
+    return list(zip(weights, divide(total, [*weights.values()]), strict=True))
 
 
 def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, int]:
@@ -513,6 +516,5 @@ def team(window: int, agents: int = AGENTS) -> Team:
     """
     shared, own = divide(window, [80_000, 120_000])
     coordination = scaled(sum(_COORDINATION.values()), window)
-    parts = divide(coordination, [*_COORDINATION.values()])
-    purposes = list(zip(_COORDINATION, parts, strict=True))
+    purposes = _divide_by_name(coordination, _COORDINATION)
     return Team(agents, agents * window, shared, agents * own, coordination, purposes)

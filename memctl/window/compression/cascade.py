@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.window.compression import sub_agent
 from memctl.window.compression.engine import CompressionEngine
-from memctl.window.compression.result import Cascade, Step, step_of
+from memctl.window.compression.result import Cascade, CompressionStep, Step, step_of
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import checklist, essentials
@@ -33,7 +33,7 @@ def shorten_unread(engine: CompressionEngine, done: Cascade, most: int) -> Casca
     if free <= 0:
         return done
     made = engine.summarize_results(before, free, is_unread=True)
-    step = step_of(made.result, free, before, made.conversation, name="unread_results")
+    step = step_of(made, free, before, name="unread_results")
     return msgspec.structs.replace(done, conversation=made.conversation, steps=(*done.steps, step))
 
 
@@ -56,7 +56,7 @@ def delegate(engine: CompressionEngine, done: Cascade, goal: str, given: set[str
     if subtask:
         given.add(subtask)
         made = engine.dispatch_to_sub_agent(subtask, context)
-        step = step_of(made, wanted, name=SUB_AGENT, note=subtask)
+        step = step_of(CompressionStep(conversation, made), wanted, conversation, name=SUB_AGENT, note=subtask)
         if not made.refused:
             text = f"[Summary of a sub-agent that did: {subtask}]\n{made.compressed_content}"
             conversation = conversation.with_text(text, engine.counter)

@@ -127,12 +127,8 @@ class CompressionEngine:
         expect_result(tool_name, output, arguments)
         strategy, before = CompressionStrategy.TOOL_RESULT, self._count(output)
         if before <= self._threshold:
-            return refusal(
-                strategy,
-                before,
-                f"the output has only {before:,} tokens; outputs of up to {self._threshold:,} are not compressed",
-                output,
-            )
+            why = f"the output has only {before:,} tokens; outputs of up to {self._threshold:,} are not compressed"
+            return refusal(strategy, before, why, output)
         if self.model is not None:
             self.model.begin()
             what = f"the output of the tool {tool_name!r}"
@@ -346,7 +342,7 @@ def _compress(
         why = f"{quantity(len(missed), 'thing')} on the checklist of what must survive would be lost: {examples}"
         result = refusal(result.strategy, conversation.tokens, why)
     after = conversation if result.refused else made.conversation
-    return after, step_of(result, free, conversation, after)
+    return after, step_of(CompressionStep(after, result), free, conversation)
 
 
 def _holders(lost: Iterable[Essential], missed: Iterable[Entry], blocks: Sequence[ContentBlock]) -> set[str]:

@@ -159,10 +159,8 @@ class Model:
         self.begin()
         requests = []
         for number, (tool, texts) in enumerate(groups):
-            what = (
-                f"{len(texts)} outputs of {tool or 'a tool'!r}, oldest first, that say nearly the same: how often, what"
-            )
-            what, text = f"{what} changed, and what the last one says;", "\n\n".join(texts)
+            what = f"{len(texts)} outputs of {tool or 'a tool'!r}, oldest first, that say nearly the same: how often, "
+            what, text = f"{what}what changed, and what the last one says;", "\n\n".join(texts)
             requests.append(Text(str(number), what, text, len(text) // 4, _MERGED_TOKENS))
         answers = self.shorten(requests)
         lines = []

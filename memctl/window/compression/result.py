@@ -140,23 +140,18 @@ def refusal(strategy: CompressionStrategy, tokens: int, why: str, content: str =
     return CompressionResult(strategy, tokens, tokens, 1.0, content, refused=why, **more)
 
 
-def step_of(
-    made: CompressionResult,
-    wanted: int,
-    before: Conversation | None = None,
-    after: Conversation | None = None,
-    **other: Any,
-) -> Step:
-    """Return the step of the cascade that made a compression with the result `made`.
+def step_of(compressed: CompressionStep, wanted: int, before: Conversation, **other: Any) -> Step:
+    """Return the step of the cascade that made a compression of the conversation `before`.
 
-    `wanted` is the number of tokens that the compression was to free. `before` and `after` are the conversations before
-    and after it, from which the step gets the tokens of each changed block; a block that a compaction replaced has 0
-    tokens afterwards. `other` are fields of Step by name, which replace those made from the result.
+    `wanted` is the number of tokens that the compression was to free. The step has the tokens of each changed block
+    before and after it; a block that a compaction replaced has 0 tokens afterwards. `other` are fields of Step by name,
+    which replace those made from the result.
     """
+    made, after = compressed.result, compressed.conversation
     names, is_compaction = set(made.metadata.get("blocks", ())), made.strategy is CompressionStrategy.COMPACTION
-    left = {} if is_compaction or after is None else {block.block_id: block.token_count for block in after.blocks}
-    changes = [ChangedBlock.of(block, left.get(block.block_id, 0))
-               for block in (before.blocks if before is not None else ()) if block.block_id in names]  # fmt: skip
+    left = {} if is_compaction else {block.block_id: block.token_count for block in after.blocks}
+    changed = (block for block in before.blocks if block.block_id in names)
+    changes = [ChangedBlock.of(block, left.get(block.block_id, 0)) for block in changed]
     fields: dict[str, Any] = {
         "name": made.strategy.value,
         "note": ", ".join(str(made.metadata[key]) for key in ("provider", "note") if key in made.metadata),

@@ -405,9 +405,8 @@ def _with_digest(conversation: Conversation, cut: int, text: str) -> tuple[Any, 
     for index in sorted(index for index in chosen if 0 <= index < cut):
         content = messages[index].get("content")
         elements = content if isinstance(content, list) else [part(str(content))]
-        for number, (item, line) in enumerate(
-            zip_longest(elements, lines.get(index, ())[: len(elements)], fillvalue=0)
-        ):
+        pairs = zip_longest(elements, lines.get(index, ())[: len(elements)], fillvalue=0)
+        for number, (item, line) in enumerate(pairs):
             is_result = isinstance(item, dict) and item.get("type") == "tool_result"
             if not is_result and (index, ("content", number)) not in taken_in:
                 parts.append(item)

@@ -69,9 +69,7 @@ def choose_subtask(blocks: Sequence[ContentBlock], goal: str, done: Collection[s
     finished = max(sum(task.status == DONE for task in happened.tasks), 1)
     effort = sum(block.is_call for block in blocks) / finished, sum(block.token_count for block in blocks) / finished
     why = reason_against("", *effort)
-    for task in happened.tasks:
-        if task.status != PLANNED or task.text in done:
-            continue
+    for task in [task for task in happened.tasks if task.status == PLANNED and task.text not in done]:
         why = reason_against(task.text, *effort)
         if not why:
             wishes = [line for prompt in happened.prompts for line in essentials.binding(prompt)]

@@ -19,8 +19,8 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.text.similarity import shingles, terms
-from memctl.window.eviction.references import Embed, Similar, TextCache, groups, names_in, similar, with_references
-from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput, hybrid
+from memctl.window.eviction.references import Embed, TextCache, groups, names_in, similar, with_references
+from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput, hybrid, semantic_merge
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, count, recount
 from memctl.window.messages.replacement import GONE
 from memctl.window.steps import EvictionPolicy
@@ -40,7 +40,7 @@ _COMPARING = (EvictionPolicy.SEMANTIC_MERGE, EvictionPolicy.HYBRID)
 # What several alike texts say, by their tool: a list of (tool, texts) -> for each a text, "" if there is none.
 Merge = Callable[[Sequence[tuple[str, Sequence[str]]]], Sequence[str]]
 WhereKept = Callable[[ContentBlock], str]
-Score = Callable[[ContentBlock], float]
+Score = Callable[[ContentBlock, ScoringInput], float]
 ALWAYS = ("system_prompt",)  # `protected_types` by default
 _OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING, ContentType.TOOL_RESULT)
 E_ = TypeVar("E_", bound=Enum)
@@ -292,15 +292,14 @@ class EvictionEngine:
         turns = (block.turn_created + (block.content_type in _OF_MODEL) for block in blocks)
         turn = max([1, *turns]) if current_turn is None else current_turn
         known = with_references(blocks, self._names)
-        own, is_merging = self._scorer, self.policy is EvictionPolicy.SEMANTIC_MERGE and self._scorer is None
+        own = self._scorer
+        score = own.score if own is not None else SCORES[self.policy]
         is_compared = own is not None or self.policy in _COMPARING
-        alike = similar(known, self._runs, self.embed if is_merging else None) if is_compared else {}
+        alike = similar(known, self._runs, self.embed if score is semantic_merge else None) if is_compared else {}
         task = task or next((b.content for b in known if b.content_type is ContentType.USER_MESSAGE and b.content), "")
         situation = ScoringInput(turn, self.numbers, frozenset(terms(task)), task_embedding, alike, self._terms)
-        score = own.score if own is not None else SCORES[self.policy]
-        held = {**spared, **protected(known, turn, self._protected)}
-        candidates = _Candidates(self, known, alike, held, lambda block: score(block, situation), score is hybrid)
-        units = candidates.units(is_merging=is_merging)
+        candidates = _Candidates(self, known, situation, score)
+        units = candidates.units({**spared, **protected(known, turn, self._protected)})
         slack = 1.0 if own is None and self.policy in _WEIGHED else _ABOUT_AS_GOOD
         chosen = self._with_merged_texts(_chosen(units, target_free_tokens, slack), candidates)
         self._forget(blocks)
@@ -370,33 +369,32 @@ def _member(kind: type[E_], value: E_ | str, what: str, plural: str) -> E_:
 class _Candidates:
     """Makes units of the blocks that may be evicted; `kept` has the reason for each other block, by its id.
 
-    `held` are the ids of blocks that must stay, each with the reason, and `score` returns how worth keeping a block is.
-    With `is_hybrid`, units count what their outlines cost.
+    `score` returns how worth keeping a block is in a situation. By the score of the policy `hybrid`, units count what
+    their outlines cost; by that of `semantic_merge`, similar blocks are one unit.
     """
 
     def __init__(
-        self,
-        engine: EvictionEngine,
-        blocks: Sequence[ContentBlock],
-        alike: Mapping[str, Similar],
-        held: Mapping[str, str],
-        score: Score,
-        is_hybrid: bool,
+        self, engine: EvictionEngine, blocks: Sequence[ContentBlock], situation: ScoringInput, score: Score
     ) -> None:
         from memctl.window.eviction import placeholders
 
-        self._engine, self._blocks, self._score, self._placeholders = engine, blocks, score, placeholders
-        self._is_hybrid = is_hybrid
+        self._engine, self._blocks, self._placeholders = engine, blocks, placeholders
+        self._score: Callable[[ContentBlock], float] = lambda block: score(block, situation)
+        self._is_hybrid, self._is_merging = score is hybrid, score is semantic_merge
         threshold = engine.numbers.similarity_threshold
-        self._similar = {name: match for name, match in alike.items() if match.share > threshold}
+        self._similar = {name: match for name, match in situation.similar.items() if match.share > threshold}
         self._sizes = Counter(block.message for block in blocks)
         self._by_id = {block.block_id: block for block in blocks}
         self._calls = {block.call_id: block for block in blocks if block.is_call and block.call_id}
-        self.kept = dict(held)
+        self.kept: dict[str, str] = {}
 
-    def units(self, *, is_merging: bool) -> list[EvictionUnit]:
-        """Return the units that may be evicted, the first to go first; with `is_merging` similar blocks are one."""
-        held, units = dict(self.kept), self._merge_units() if is_merging else []
+    def units(self, held: Mapping[str, str]) -> list[EvictionUnit]:
+        """Return the units that may be evicted, the first to go first.
+
+        `held` are the ids of blocks that must stay, each with the reason.
+        """
+        self.kept |= held
+        units = self._merge_units() if self._is_merging else []
         taken = {block.block_id for unit in units for block in unit.blocks}
         together: dict[object, list[ContentBlock]] = {}  # the thinking of one message; every other block is alone
         for block in self._blocks:

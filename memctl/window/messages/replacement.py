@@ -76,11 +76,10 @@ def _message(given: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
 
 def _parts(given: list[Any], key: str, own: Mapping[Path, Edit]) -> Any:
     for index, part in enumerate(given):
-        if (key, index) not in own:
+        block, text = own.get((key, index), (None, None))
+        if block is None:
             yield part
-            continue
-        block, text = own[key, index]
-        if text is not None or block.is_paired:
+        elif text is not None or block.is_paired:
             yield _replaced(part, block, text)
 
 

@@ -167,9 +167,8 @@ def is_frame(block: TextBlock) -> bool:
     Such a block is relevant to every task. The result is False for a record.
     """
     title = block.title.lower()
-    return (
-        len(title) <= 40 and not is_record(block) and any(_part(word) in _FRAME for word in re.findall("[a-z]+", title))
-    )
+    names_frame = len(title) <= 40 and any(_part(word) in _FRAME for word in re.findall("[a-z]+", title))
+    return names_frame and not is_record(block)
 
 
 def preserved(parsed: ParsedText) -> set[int]:
@@ -181,12 +180,8 @@ def preserved(parsed: ParsedText) -> set[int]:
     for block in parsed.blocks:  # parents come before their children
         part_names = parts(block)
         is_decision = _DECISION.match(block.title) or _DECISION.match(block.text[:200])
-        if (
-            block.parent in numbers
-            or is_decision
-            or part_names & _PRESERVED
-            or (_GROUND in part_names and block.tokens <= _SHORT and not is_record(block))
-        ):
+        is_ground = _GROUND in part_names and block.tokens <= _SHORT and not is_record(block)
+        if block.parent in numbers or is_decision or part_names & _PRESERVED or is_ground:
             numbers.add(block.number)
     return numbers
 
@@ -272,12 +267,11 @@ def _overlap(number: int, text: str, seen: dict[tuple[str, ...], int]) -> Overla
         covered = bytearray(len(words))
         for start in range(len(words) - length + 1):
             run = tuple(words[start : start + length])
-            if sum(map(str.isalpha, run)) < _LETTERS * length:
-                continue
-            if run in seen:
+            is_prose = sum(map(str.isalpha, run)) >= _LETTERS * length
+            if is_prose and run in seen:
                 covered[start : start + length] = b"\1" * length
                 earlier[seen[run]] += 1
-            else:
+            elif is_prose:
                 seen[run] = number
         number_covered += sum(covered)
     return Overlap(number_covered / total, earlier.most_common(1)[0][0] if earlier else -1)

@@ -122,16 +122,11 @@ def read(memory: Memory) -> list[Observation]:
     A batch is the work of several agents at the same time, whose contexts are judged together. Lines that can't be read
     are skipped, and neighbouring lines about the same batch are merged into one observation.
     """
-    try:
-        lines = file_of(memory).read_bytes().split(b"\n")
-    except OSError:
-        return []
     observations: list[Observation] = []
-    for line in lines:
-        try:
-            observations.append(msgspec.json.decode(line, type=Observation))
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            continue
+    with suppress(OSError), open(file_of(memory), "rb") as lines:
+        for line in lines:
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+                observations.append(msgspec.json.decode(line, type=Observation))
     return merged(observations)
 
 

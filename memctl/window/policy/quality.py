@@ -343,11 +343,8 @@ def _of_block(item: Measured, measures: Measures) -> Iterator[Advice]:
     if repeated >= _REPEATED and stale.share < 1:
         earlier = measures.blocks[item.overlap.earlier].block
         lines = f"lines {earlier.line}-{earlier.end}" if earlier.number != item.block.number else "itself"
-        action = (
-            "keep one copy of what is repeated, and refer to that copy"
-            if item.is_preserved
-            else "remove what is repeated"
-        )
+        keep = "keep one copy of what is repeated, and refer to that copy"
+        action = keep if item.is_preserved else "remove what is repeated"
         yield _change(item, "redundancy", action, f"{repeated:.0%} of the block repeats {lines}", tokens * repeated)
     if stale.share:
         action = "remove" if stale.is_whole and not item.is_preserved else "bring the block up to date"
@@ -384,11 +381,10 @@ def _dense(measures: Measures) -> Iterator[Advice]:
     if density(measures) <= DENSITY:
         saved = measures.parsed.tokens - measures.useful_text_tokens
         way = {"xml": "lines `name: value` in place of elements", "json": "lines `name: value` in place of JSON"}
-        action = (
-            f"write the text with less markup: {way.get(measures.parsed.format, 'fewer marks, rules and empty lines')}"
-        )
+        action = way.get(measures.parsed.format, "fewer marks, rules and empty lines")
         end = max((block.end for block in measures.parsed.blocks), default=1)
-        yield Advice("density", action, 1, end, "the whole", f"{saved:,} tokens are markup or padding", saved)
+        why = f"{saved:,} tokens are markup or padding"
+        yield Advice("density", f"write the text with less markup: {action}", 1, end, "the whole", why, saved)
     if measures.padding:
         phrases = ", ".join(sorted(set(map(str.lower, measures.padding)))[:5])
         first = measures.padding[0].lower()

@@ -103,10 +103,8 @@ def stale(parsed: ParsedText, known: Over, now: str) -> list[StaleBlock]:
         parent = block.parent
         names = {match[0] for match in _ID.finditer(f"{block.title}\n{block.text}")}
         current.append(bool(names & known.current) or (parent >= 0 and current[parent]))
-        if parent >= 0 and outdated[parent].is_whole:
-            outdated.append(outdated[parent])
-        else:
-            outdated.append(_of_block(block, known, "" if current[-1] else oldest))
+        is_below = parent >= 0 and outdated[parent].is_whole
+        outdated.append(outdated[parent] if is_below else _of_block(block, known, "" if current[-1] else oldest))
     return outdated
 
 

@@ -35,9 +35,8 @@ _AGREES = re.compile(
 )
 _END_OF_ANSWER = 350  # characters of it in which the names are looked for; an option is looked for in all of it
 _NAME = re.compile(r"\b(?=[\w./@:-]*[\d_/])\w[\w./@:-]*\w")
-_BEHIND_REFUSAL = (
-    "the user said:"  # a host writes what the user says on refusing a call behind it, in the call's result
-)
+# A host writes what the user says on refusing a call behind these words, in the call's result.
+_BEHIND_REFUSAL = "the user said:"
 _OF_HOST = "The user wants to clarify these questions"  # behind which it may write its own words, too
 _RESULTS = 10  # the last ones, in which lines with errors are looked for
 _ERROR = re.compile(

@@ -212,16 +212,15 @@ class ContextPressureMonitor:
         is_reported = model_reported_tokens is not None
         tokens = current_tokens if model_reported_tokens is None else model_reported_tokens
         grown = None if self._measured is None else tokens - self._measured + self._removed
+        baseline = self._baseline
         if grown is not None and grown >= 0:  # a window that shrank was compacted, which says nothing of its growth
             self._steps.append(grown)
+            self._baseline = ALPHA * self.velocity + (1 - ALPHA) * baseline if baseline else self.velocity
         disagreement = tokens / current_tokens - 1 if is_reported and current_tokens else None
         is_reported_spike = self._has_reported_spike
         self._current = self._measured = tokens
         self._removed, self._has_reported_spike = 0, False
         self.turn_count += 1
-        baseline = self._baseline
-        if grown is not None and grown >= 0:
-            self._baseline = ALPHA * self.velocity + (1 - ALPHA) * baseline if baseline else self.velocity
         reading = self._make_reading(MODEL_REPORTED if is_reported else CLIENT_ESTIMATED, disagreement)
         self._notify(reading, 0 if is_reported_spike else grown or 0, baseline)
         return reading

@@ -402,15 +402,12 @@ _TELLING_KEY = re.compile(
 def _data(output: Output) -> Iterator[SummaryLine]:
     """Yield the keys of JSON with their values, above all those that tell what came out."""
     yield SummaryLine((FINDING,), FOUND, f"JSON, {len(output.text):,} characters")
-    key_rows = summary_lines.rows("x.json", output.text)
-    for row in key_rows:
+    for row in summary_lines.rows("x.json", output.text):
         name = row.text.strip().partition(":")[0]
-        rank = (ERROR if _TELLING_KEY.match(name) else FIRST, *row.rank)
-        yield SummaryLine(rank, row.group, row.text, row.is_rest)
+        yield from _ranked_after([row], ERROR if _TELLING_KEY.match(name) else FIRST)
     yield from _items("", msgspec.json.decode(output.text.strip().encode(errors="replace")))
-    yield from errors(
-        "\n".join(re.findall(r'"[^"\n]{0,200}(?:[Ee]rror|[Ee]xception|[Ff]ailed)[^"\n]{0,200}"', output.text))
-    )
+    texts = re.findall(r'"[^"\n]{0,200}(?:[Ee]rror|[Ee]xception|[Ff]ailed)[^"\n]{0,200}"', output.text)
+    yield from errors("\n".join(texts))
 
 
 def _items(name: str, value: Any, depth: int = 0) -> Iterator[SummaryLine]:

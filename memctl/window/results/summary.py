@@ -96,18 +96,13 @@ def _needed(text: str, needed: Collection[str], candidates: list[SummaryLine]) -
 def _text(head: str, candidates: list[SummaryLine], chosen: Collection[int]) -> str:
     """Return the head and the chosen rows, below the names of their groups, and how many are left out."""
     lines, group = [head], ""
-    for place, row in enumerate(candidates):
-        if place not in chosen:
-            continue
+    for row in (candidates[place] for place in sorted(chosen)):
         if row.is_rest:
             lines[-1] += row.text
-            continue
-        if row.rank[0] == rows.FINDING and row.group != _NEEDED:
+        elif row.rank[0] == rows.FINDING and row.group != _NEEDED:
             lines.append(f"{row.group}: {row.text}")
-            continue
-        if row.group != group:
-            lines.append(f"{row.group}:")
+        else:
+            lines += [row.text] if row.group == group else [f"{row.group}:", row.text]
             group = row.group
-        lines.append(row.text)
     missing = sum(1 for place, row in enumerate(candidates) if place not in chosen and not row.is_rest)
     return "\n".join([*lines, *([f"({quantity(missing, 'more line')} of this summary left out)"] if missing else [])])

@@ -20,6 +20,7 @@ CONSTRAINT = "constraint"
 _LONGEST_PROMPT = 3_000  # characters; more is pasted
 _LONGEST_ASSENT, _LONGEST = 120, 400  # characters of an assent, and of a sentence
 _PASSAGE = (400, 600)  # characters of a message that a reply answers: at least if it has so many, and at most
+_END_OF_MESSAGE = 8_000  # characters in which a reply's options and question are
 _STEP_IN = 60  # characters of a text that say whether it is about a step
 _LAST, _BEGINNING = 6, 40  # the last sentences, which may have an offer; the first characters, which name the action
 _OBJECT = 2  # words that say something, at least
@@ -398,6 +399,7 @@ def proposal_before_yes(prompt: str, proposed: str) -> Choice | None:
     return Choice(text[:_LONGEST]) if text else None
 
 
+@lru_cache(maxsize=1024)
 def referent(reply: str, message: str) -> tuple[str, ...]:
     """Return the sentences of an agent's message that a user's short reply refers to, () if there are none.
 
@@ -407,13 +409,13 @@ def referent(reply: str, message: str) -> tuple[str, ...]:
     """
     if len(reply) > _LONGEST:
         return ()
+    message = message[-_END_OF_MESSAGE:]
     parts = list(units.units(message))
     question = next((unit for unit in reversed(parts) if unit.text.rstrip("*_").endswith("?")), None)
     if named := _CHOICE.fullmatch(reply) or _NUMBERED.match(reply):
-        options = _listed(_names_in(named["names"]), message)
-        starts = [options[name].start(1) for name in _names_in(named["names"]) if options]
-        chosen = {message.count("\n", 0, start) + 1 for start in starts}
-        if chosen:
+        wanted = _names_in(named["names"])
+        options = [match for name, match in _listed(wanted, message).items() if name in wanted]
+        if chosen := {message.count("\n", 0, option.start(1)) + 1 for option in options}:
             return tuple(one_line(unit.text) for unit in parts if unit is question or {unit.line, unit.item} & chosen)
     is_asked, is_empty = question in parts[-_LAST:], not has_object(reply)
     if not (is_asked or is_empty if is_assent(reply) else is_asked and is_empty and not is_step(reply)):

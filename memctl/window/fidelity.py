@@ -61,7 +61,7 @@ _ASKED = {
 _LETTER = re.compile(r"\w")
 OF_RESULT = "result"  # the category of questions about tools' results
 # What identifies something: a name of code, a path, a figure. What only has a capital or a dot may be prose.
-_VALUE = re.compile(r"\w*(?:[a-z][A-Z]|[_/]|\d)[\w./:-]*\w")
+_VALUE = re.compile(r"[a-z][A-Z]|[_/]|\d")
 _SHORTEST_VALUE, _LINE = 4, (20, 300)  # characters
 _NUMBERED = re.compile(r"\s*\d+(?:\u2192|\t)\s*")  # before a line of a file, by the host
 _WORD = re.compile(r"[\w][\w./:-]*\w|\w")
@@ -173,10 +173,7 @@ def read_contents(data: bytes, name: str) -> Contents:
     if session.form not in ("Claude Code", "messages"):
         places = [number for number, event in enumerate(session.events, 1) if event.kind == COMPACTION]
         own = session.events[places[-1] if places else 0 :]
-        text = "\n".join(
-            f"{event.tool} {msgspec.json.encode(event.arguments).decode()}" if event.tool else event.text
-            for event in own
-        )
+        text = "\n".join(map(_text_of, own))
         made, entries = msgspec.structs.replace(session, events=own), tuple(checklist.of_events(own))
         return Contents(made, text, entries, session.events[places[-1] - 1].line if places else 0)
     content = reading.load(data.decode("utf-8-sig", "replace").splitlines(keepends=True), name)
@@ -408,10 +405,10 @@ def _about_results(events: Sequence[Event]) -> list[Question]:
     for event, text in zip(events, texts, strict=True):
         if event.kind == RESULT:
             for line in text.split("\n"):
-                for value in _VALUE.findall(line):
+                for value in _WORD.findall(line):
                     lines.setdefault(value, (_NUMBERED.sub("", line, count=1).strip(), tools.get(event.call, "a tool")))
             continue
-        for value in dict.fromkeys(_VALUE.findall(text)):
+        for value in filter(_VALUE.search, dict.fromkeys(_WORD.findall(text))):
             line, tool = lines.setdefault(value, ("", ""))
             if len(value) >= _SHORTEST_VALUE and _LINE[0] <= len(line) <= _LINE[1] and _plain(line) not in others:
                 used.setdefault(line, f"What did {tool} show about {value}?")
@@ -420,7 +417,7 @@ def _about_results(events: Sequence[Event]) -> list[Question]:
 
 
 def _text_of(event: Event) -> str:
-    return msgspec.json.encode(event.arguments).decode() if event.kind == CALL else event.text
+    return f"{event.tool} {msgspec.json.encode(event.arguments).decode()}" if event.tool else event.text
 
 
 def _can_tell(question: Question) -> bool:

@@ -156,12 +156,12 @@ def _labelled(text: str) -> Iterator[str]:
 
 def _agreed(reply: str, answer: str) -> list[str]:
     """Return the names and figures in the end of an answer, or in the option of it that a reply names by its number."""
-    match = _AGREES.fullmatch(reply)
+    match = _AGREES.fullmatch(reply[:_SHORT])
     if match is None:
         return []
     options = [line for line in answer.split("\n") if match[1] and re.match(rf"[\s*#]*{match[1]}\b", line)]
     end = answer if len(answer) <= _END_OF_ANSWER else answer[-_END_OF_ANSWER:].partition(" ")[2]
-    return _NAME.findall(options[-1].partition(match[1])[2] if options else end)
+    return _NAME.findall(options[-1][:_SHORT].partition(match[1])[2] if options else end)
 
 
 def _edited(call: Event) -> Iterator[str]:

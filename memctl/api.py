@@ -76,8 +76,8 @@ class Explanation(msgspec.Struct, frozen=True):
     """Why a file or a line is as it is: the likeliest reason in a sentence, and records that explain it, best first.
 
     `answer` is the sentence, "" if no reason is known. `sections` are the markers of the sections that the file belongs
-    to, such as "§2.1". `commits` are commit ids, newest first. `perhaps` are records about the same subject that do not
-    refer to the file.
+    to, such as "§2.1". `commits` are commit ids, newest first, and `subjects` the first lines of their messages.
+    `perhaps` are records about the same subject that do not refer to the file.
     """
 
     answer: str
@@ -85,6 +85,7 @@ class Explanation(msgspec.Struct, frozen=True):
     sections: tuple[str, ...]
     commits: tuple[str, ...]
     perhaps: tuple[Record, ...]
+    subjects: tuple[str, ...]
 
 
 class RecordFields(TypedDict, total=False):
@@ -295,6 +296,34 @@ class Memory:
 
         return self._write(lambda snapshot: edit.close(snapshot, record_ids, resolution), reason, dry_run)
 
+    def link(
+        self,
+        record_id: str,
+        other_id: str,
+        relation: str = "relates_to",
+        *,
+        remove: bool = False,
+        reason: str = "",
+        dry_run: bool = False,
+    ) -> Written:
+        """Link two records in the files of both, or with `remove` unlink them.
+
+        `relation` says what the first record is to the other: "relates_to", "blocks", "blocked_by", "supersedes" (which
+        also sets the status of the other), or "parent" (then the other record is the parent). `reason` goes into the
+        commit message. With `dry_run` nothing is written.
+        """
+        from memctl.record.kinds import OTHER_END
+        from memctl.write import links
+
+        _require("relation", relation, (*OTHER_END, links.PARENT))
+
+        def change(snapshot: Snapshot) -> Change:
+            if relation == "supersedes" and not remove:
+                return links.supersede(snapshot, other_id, record_id)
+            return links.link(snapshot, record_id, other_id, relation, remove=remove)
+
+        return self._write(change, reason, dry_run)
+
     def get(self, record_id: str, *, at: str | None = None) -> Record:
         """Return a record as it is now, or as it was at the revision `at`.
 
@@ -333,18 +362,24 @@ class Memory:
             agent_env.refuse(place.marker, "show", self._memory.environ)  # agents may not read any file this way
         return place.text
 
-    def records(self, *types: str, archived: bool = False, at: str | None = None) -> list[Record]:
+    def records(self, *types: str, section: str = "", archived: bool = False, at: str | None = None) -> list[Record]:
         """Return the records of some types, sorted by id; without `types` those of all types.
 
-        A type is a name such as "decision". If `archived` is False, archived records are left out. The records are
-        those of now, or of the revision `at`.
+        A type is a name such as "decision". With a `section`, such as "2.1", only those are returned that name the
+        section or a page below it, or name none and refer to code that it covers. If `archived` is False, archived
+        records are left out. The records are those of now, or of the revision `at`.
         """
         from memctl.record.filters import Filters
         from memctl.record.kinds import KINDS
 
         for name in types:
             _require("type", name, KINDS)
-        records = Filters(types=types, archived=None if archived else False).keep(self._read(at).records)
+        snapshot, paths = self._read(at), None
+        if section:
+            from memctl.pages.links import known_section
+
+            paths = snapshot.outline.records_in([known_section(snapshot, section)], snapshot.catalogue)
+        records = Filters(types=types, archived=None if archived else False, paths=paths).keep(snapshot.records)
         return sorted(records, key=lambda record: record.id)
 
     def search(self, query: str, *, types: Iterable[str] = (), limit: int = 10, at: str | None = None) -> list[Result]:
@@ -382,6 +417,7 @@ class Memory:
             tuple(page.id for page, _ in reasons.sections),
             tuple(cause.touch.commit for cause in reasons.commits),
             tuple(indirect.perhaps),
+            tuple(cause.subject for cause in reasons.commits),
         )
 
     def pack(

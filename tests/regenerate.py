@@ -100,7 +100,8 @@ def interface() -> str:
         function = getattr(method, "__func__", getattr(method, "fget", method))
         if name.startswith("_") or not inspect.isfunction(function):
             continue
-        shown = name if isinstance(method, property) else f"{name}{_signature(function)}"
+        is_property = isinstance(method, property)
+        shown = f"{name}: {function.__annotations__['return']}" if is_property else f"{name}{_signature(function)}"
         parts.append(f"### {name}\n\n```text\n{shown}\n```\n\n{inspect.getdoc(function)}")
     for one in (*_FIELDS, *_RESULTS):
         (source,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
@@ -115,7 +116,7 @@ def interface() -> str:
 
 
 _FIELDS = (api.RecordFields, api.DecisionFields, api.IssueFields, api.StateFields, api.LearningFields)
-_RESULTS = (api.Written, Record, Result, api.Explanation, Pack, Entry, Finding)
+_RESULTS = (api.Written, api.Handover, Record, Result, api.Explanation, Pack, Entry, Finding)
 
 
 def _signature(function: Callable[..., object]) -> str:

@@ -221,3 +221,33 @@ def test_the_examples_of_the_documentation_run(repo: Path, memctl: Memctl, tmp_p
         path, _, body = server.asked[0]
     assert path == "/v1/chat/completions"
     assert "One service fewer to run" in body["messages"][0]["content"]
+
+
+def test_links_are_set_and_removed_in_both_records(repo: Path) -> None:
+    with Memory.open(repo, agent="ada") as memory:
+        first, second = memory.issue("Jobs are lost").id, memory.issue("The queue blocks").id
+        memory.link(first, second, "blocked_by", reason="found by Bob")
+        assert (memory.get(first).blocked_by, memory.get(second).blocks) == ([second], [first])
+        memory.link(second, first, "blocks", remove=True)
+        assert memory.get(first).blocked_by == []
+        old, new = memory.learn("Slow", lesson="12 ms").id, memory.learn("Slow now", lesson="3 ms").id
+        memory.link(new, old, "supersedes")
+        assert memory.get(old).status == "superseded"
+        with pytest.raises(MemctlError, match="'cites' is not a valid relation"):
+            memory.link(first, second, "cites")
+
+
+def test_records_of_a_section_include_those_about_its_code(repo: Path, memctl: Memctl) -> None:
+    memctl("section", "add", "Jobs", "--path", "*.py")
+    with Memory.open(repo, agent="ada") as memory:
+        placed, about = memory.issue("Placed", section="2.1").id, memory.issue("About", code_refs=["app.py"]).id
+        memory.issue("Elsewhere")
+        assert [record.id for record in memory.records(section="2.1")] == [placed, about]
+        with pytest.raises(MemctlError, match=r"no section §2\.9"):
+            memory.records(section="2.9")
+
+
+def test_a_program_that_never_closes_the_memory_ends_quietly(repo: Path) -> None:
+    program = f"from memctl import Memory\nm = Memory.open({str(repo)!r})\nm.check(at='HEAD')\n"
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (process.returncode, process.stderr) == (0, "")

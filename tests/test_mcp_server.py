@@ -111,6 +111,54 @@ def test_refused_tool_call_gives_a_reason_and_writes_nothing(repo: Path, memctl:
     assert commits(repo) == before
 
 
+def test_an_update_links_records_and_finishes_a_state(repo: Path, memctl: Memctl) -> None:
+    async def ask(client: Client) -> None:
+        await call(client, "record", type="issue", title="Jobs are lost", fields={"next_actions": "Log them"})
+        await call(client, "record", type="state", title="Queue", fields={"code_refs": "queue.py"})
+        links = {"blocks": "STA-2025-11-04-001", "tags": "queue"}
+        assert "linked" in await call(client, "update", id="ISS-2025-11-04-001", add=links)
+        done = await call(client, "update", id="STA-2025-11-04-001", resolution="Jobs are in a table")
+        assert done.startswith("changed STA-2025-11-04-001 in commit ")
+        for lesson in ("12 ms a job", "13 ms a job"):
+            again = await call(client, "record", type="learning", title="Slow", fields={"lesson": lesson})
+        assert again.endswith(
+            'if both say the same, update the new one with `add`: {"supersedes": "LRN-2025-11-04-001"}'
+        )
+        newer = await call(client, "update", id="LRN-2025-11-04-002", add={"supersedes": "LRN-2025-11-04-001"})
+        assert newer.startswith("linked ")
+
+    with_client(repo, ask)
+    state = memctl("show", "STA-2025-11-04-001", "--json").data["records"][0]
+    assert (state["status"], state["completion_percentage"]) == ("done", 100)
+    assert state["content"]["substeps_completed"] == ["Jobs are in a table"]
+    assert state["blocked_by"] == ["ISS-2025-11-04-001"]
+    assert memctl("show", "LRN-2025-11-04-001", "--json").data["records"][0]["status"] == "superseded"
+
+
+def test_recall_of_a_long_record_leaves_room_in_a_window(repo: Path, memctl: Memctl) -> None:
+    memctl("issue", "Long", "--description", "word " * 20_000)
+
+    async def ask(client: Client) -> None:
+        text = await call(client, "recall", query="ISS-2025-11-04-001")
+        assert 20_000 < len(text) < 20_200
+        assert text.endswith(" more characters are in the record's file")
+
+    with_client(repo, ask)
+
+
+def test_why_of_a_file_without_records_lists_its_commits(repo: Path) -> None:
+    for text in ("one", "two"):
+        (repo / "app.py").write_text(text)
+        git(repo, "commit", "-qam", f"feat: {text}\n\nThe shop needs {text}.")
+
+    async def ask(client: Client) -> None:
+        lines = (await call(client, "why", path="app.py")).split("\n")
+        assert lines[2].startswith("feat: two. The shop needs two. (")  # the first commit added all files
+        assert [line.split(" ", 3)[3] for line in lines[3:]] == ["feat: two", "feat: one", "start"]
+
+    with_client(repo, ask)
+
+
 def test_hints_of_tools_name_tools_and_not_commands(repo: Path, memctl: Memctl) -> None:
     async def ask(client: Client) -> None:
         made = await call(client, "record", type="decision", title="Queue in files")
@@ -131,7 +179,7 @@ def test_hints_of_tools_name_tools_and_not_commands(repo: Path, memctl: Memctl) 
         await call(client, "record", type="state", title="Move the queue")
         done = await call(client, "record", type="state", title="Move the queue", fields={"completion_percentage": 100})
         linked = await call(client, "update", id="DEC-2025-11-04-002", values={"supersedes": "DEC-2025-11-04-001"})
-        assert "record the newer record with `supersedes`" in linked
+        assert "give links in `add`" in linked
         for answer in (made, refused, better, raw, missing, done, linked):
             assert not {"memctl", "--"} & set(answer.replace("`", " ").split()), answer
             assert "--" not in answer, answer

@@ -40,9 +40,8 @@ def unused_settings(subject: CheckContext) -> Iterator[Finding]:
     """Report each setting in config.yaml that only a user's Git configuration may have."""
     if subject.snapshot.config.semantic_model:
         line = next(iter(subject.lines_of(CONFIG, "semantic_model")), 1)
-        yield Finding(
-            "MEM512", CONFIG, line, "memctl ignores semantic_model: only a user's Git settings may name a model", _MODEL
-        )
+        message = "memctl ignores semantic_model: only a user's Git settings may name a model"
+        yield Finding("MEM512", CONFIG, line, message, _MODEL)
 
 
 def overdue_commits(subject: CheckContext) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.check.rules import ERROR, RULES, WARNING, Rule
 from memctl.record import frontmatter, frontmatter_edit, ids, pages
-from memctl.record.errors import FrontMatterError, InvalidRecord
+from memctl.record.errors import CONFLICT, DUPLICATE, Fault, FrontMatterError, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # Findings of a rule with a hint to similar names; the search takes time, and many findings share one cause.
 _SUGGESTED = 20
+_CODES = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -63,7 +64,7 @@ class StagedWork(msgspec.Struct, frozen=True):
     agent: str
 
 
-class CheckContext:
+class CheckContext(msgspec.Struct, eq=False, dict=True):
     """The input of all rules: a Snapshot, the time, and everything with which rules compare the Snapshot.
 
     - `now`: the time, in canonical form; `counter`: counts the tokens of texts.
@@ -82,35 +83,20 @@ class CheckContext:
     - `is_staged`: whether the index is checked, before a commit.
     """
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        now: str,
-        renderer: CachedRenderer,
-        counter: Counter,
-        changed: Sequence[str] = (),
-        earlier: Callable[[str], str | None] = lambda _: None,
-        staged: StagedWork | None = None,
-        coordination: State | None = None,
-        overdue: Sequence[tuple[str, str]] = (),
-        has_documents: bool = True,
-        present_paths: Callable[[Collection[str]], Mapping[str, str]] = lambda _: {},
-        is_staged: bool = False,
-    ) -> None:
-        self.snapshot = snapshot
-        self.now = now
-        self.renderer = renderer
-        self.counter = counter
-        self.changed = changed
-        self.earlier = earlier
-        self.staged = staged
-        self.coordination = coordination
-        self.overdue = overdue
-        self.has_documents = has_documents
-        self.present_paths = present_paths
-        self.is_staged = is_staged
-        self._suggested = 0
-        self._lines: dict[tuple[str, str], dict[str, int]] = {}
+    snapshot: Snapshot
+    now: str
+    renderer: CachedRenderer
+    counter: Counter
+    changed: Sequence[str] = ()
+    earlier: Callable[[str], str | None] = lambda _: None
+    staged: StagedWork | None = None
+    coordination: State | None = None
+    overdue: Sequence[tuple[str, str]] = ()
+    has_documents: bool = True
+    present_paths: Callable[[Collection[str]], Mapping[str, str]] = lambda _: {}
+    is_staged: bool = False
+    _suggested: int = 0
+    _lines: dict[tuple[str, str], dict[str, int]] = {}
 
     @cached_property
     def names(self) -> list[str]:
@@ -211,6 +197,10 @@ class CheckContext:
         """
         return closest(wanted, known) if self.may_suggest() else ""
 
+    def at_key(self, code: str, path: str, key: str, message: str, hint: str = "", value: str = "") -> Finding:
+        """Return a finding on the line of a key in a file's front matter, or of the item `value` in the key's list."""
+        return Finding(code, path, self.line_of(path, key, value), message, hint)
+
     def line_of(self, path: str, key: str, value: str = "") -> int:
         """Return the line (from 1) of a key in a file's front matter; 1 if it is not found.
 
@@ -227,11 +217,7 @@ class CheckContext:
 
         A value with a stamp behind it (`reviewed`) is found with and without the stamp.
         """
-        try:
-            block = next((one for one in frontmatter_edit.blocks(self.snapshot.read(path)) if one.key == key), None)
-        except (InvalidRecord, FrontMatterError, FileNotFoundError):
-            block = None
-        if block is None:
+        if (block := self._block(path, key)) is None:
             return {}
         found = {"": block.line}
         for number, line in enumerate(block.text.split("\n"), block.line):
@@ -245,18 +231,21 @@ class CheckContext:
 
         `key` is the key of the list. The result is [] if the file does not have the key.
         """
+        if (block := self._block(path, key)) is None:
+            return []
+        lines = enumerate(block.text.split("\n"), block.line)
+        return [number for number, line in lines if line.strip().startswith("- ")] or [block.line]
+
+    def _block(self, path: str, key: str) -> frontmatter_edit.KeyLines | None:
+        """Return the lines of a key in a front matter, or in a file of YAML; None if the file has no such key."""
         try:
             text = self.snapshot.read(path)
-            blocks = frontmatter_edit.blocks(text if text.startswith("---\n") else f"---\n{text.rstrip()}\n---\n")
+            is_whole = not text.startswith("---\n")
+            blocks = frontmatter_edit.blocks(f"---\n{text.rstrip()}\n---\n" if is_whole else text)
         except (InvalidRecord, FrontMatterError, FileNotFoundError):
-            return []
-        shift = 0 if text.startswith("---\n") else 1
+            return None
         block = next((block for block in blocks if block.key == key), None)
-        if block is None:
-            return []
-        lines = block.text.split("\n")
-        items = [n for n, line in enumerate(lines) if line.strip().startswith("- ")]
-        return [block.line + n - shift for n in items] or [block.line - shift]
+        return msgspec.structs.replace(block, line=block.line - is_whole) if block else None
 
     def text(self, path: str) -> str | None:
         """Return the text of a file of the memory; None if it is missing or can't be read."""
@@ -269,6 +258,12 @@ class CheckContext:
         """Return the line of the file (from 1) on which the body begins, the text below the front matter."""
         text = self.snapshot.read(path)
         return text.count("\n", 0, len(text) - len(body)) + 1
+
+
+def unreadable(fault: Fault, code: str) -> Finding:
+    """Return the finding about a file that can't be read: of the rule `code`, or of that for its kind of fault."""
+    message = f"{fault.field}: {fault.message}" if fault.field else fault.message
+    return Finding(_CODES.get(fault.about, code), fault.path, fault.line, message)
 
 
 def closest(wanted: str, known: Iterable[str]) -> str:

@@ -35,7 +35,7 @@ def answered_handoffs(subject: CheckContext) -> Iterator[Finding]:
     for contradiction in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
         path = contradiction.handoff.record.path
         hint = "`memctl handoff recover` sets the owner that the handoff names; with `--remote NAME` also at a remote"
-        yield Finding("MEM602", path, subject.line_of(path, "status"), contradiction.problem, hint)
+        yield subject.at_key("MEM602", path, "status", contradiction.problem, hint)
 
 
 def _memory(subject: CheckContext, staged: StagedWork) -> Iterator[Finding]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memctl.check.files import special_files
-from memctl.check.findings import CheckContext, Finding
+from memctl.check.findings import CheckContext, Finding, unreadable
 from memctl.pages import documents, generated_header, levels
 from memctl.pages.links import FOLDER, SOURCES, document_of
 from memctl.pages.template_values import BrokenTemplate
 from memctl.record import content_fields, pages
 from memctl.record.config import DEFAULT_BRANCH
-from memctl.record.errors import CONFLICT, DUPLICATE
 from memctl.text import headings, markdown
 
 _TOLERANCE = 5  # percentage points between declared and mean status; rules.md#levels-of-pages
@@ -21,10 +20,7 @@ _RENUMBER = "`memctl renumber` gives the later page or heading another number"
 
 def readable(subject: CheckContext) -> Iterator[Finding]:
     """Report each page that can't be read."""
-    codes = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
-    for fault in subject.snapshot.outline.faults:
-        message = f"{fault.field}: {fault.message}" if fault.field else fault.message
-        yield Finding(codes.get(fault.about, "MEM301"), fault.path, fault.line, message)
+    yield from (unreadable(fault, "MEM301") for fault in subject.snapshot.outline.faults)
 
 
 def numbers(subject: CheckContext) -> Iterator[Finding]:
@@ -32,8 +28,8 @@ def numbers(subject: CheckContext) -> Iterator[Finding]:
     holders: dict[str, str] = {}
     for page in subject.snapshot.outline.pages:
         if page.id in holders:
-            line = subject.line_of(page.path, "id")
-            yield Finding("MEM302", page.path, line, f"{holders[page.id]} has the id {page.id}, too", _RENUMBER)
+            message = f"{holders[page.id]} has the id {page.id}, too"
+            yield subject.at_key("MEM302", page.path, "id", message, _RENUMBER)
         holders.setdefault(page.id, page.path)
     for page in subject.snapshot.outline.details:
         start = subject.body_line(page.path, page.body)
@@ -56,9 +52,9 @@ def hierarchy(subject: CheckContext) -> Iterator[Finding]:
     known = [page.id for page in outline.sections]
     for page in outline.details:
         if page.section not in known and not broken:
-            line = subject.line_of(page.path, "section")
             hint = subject.near(page.section or "", known)
-            yield Finding("MEM304", page.path, line, f"section: there is no section {page.section}", hint)
+            message = f"section: there is no section {page.section}"
+            yield subject.at_key("MEM304", page.path, "section", message, hint)
 
 
 def status(subject: CheckContext) -> Iterator[Finding]:
@@ -72,12 +68,11 @@ def status(subject: CheckContext) -> Iterator[Finding]:
     if project is None or project.completion_percentage is None or mean is None or broken:
         return
     if round(abs(project.completion_percentage - mean), 6) > _TOLERANCE:
-        line = subject.line_of(project.path, "completion_percentage")
         message = (
             f"the project's page says {project.completion_percentage} % complete, but the mean of the sections is "
             f"{mean:.0f} %"
         )
-        yield Finding("MEM305", project.path, line, message)
+        yield subject.at_key("MEM305", project.path, "completion_percentage", message)
 
 
 def contents(subject: CheckContext) -> Iterator[Finding]:
@@ -92,13 +87,8 @@ def contents(subject: CheckContext) -> Iterator[Finding]:
         missing = [name for name in ("goal", "priorities") if not fields.get(name)]
         missing += ["completion_percentage"] if outline.percentage is None else []
         if missing:
-            yield Finding(
-                "MEM311",
-                outline.project.path,
-                1,
-                f"the project's page lacks {', '.join(missing)}",
-                "`memctl project set` sets them",
-            )
+            message = f"the project's page lacks {', '.join(missing)}"
+            yield Finding("MEM311", outline.project.path, 1, message, "`memctl project set` sets them")
     elif outline.pages and not any(fault.path == pages.PROJECT_PATH for fault in outline.faults):
         yield Finding("MEM311", pages.PROJECT_PATH, 1, "project.md is missing", "`memctl project set` creates it")
     for page in outline.pages:
@@ -156,30 +146,25 @@ def stale_documents(subject: CheckContext) -> Iterator[Finding]:
     for path, text in comparisons.stale.items():
         old = documents.current_text(subject.snapshot, path)
         if old is not None and generated_header.is_earlier(old, text):
-            message = "an earlier version of memctl rendered this document"
-            yield Finding("MEM313", path, 1, message, "`memctl render` renders the document again")
+            yield _of_earlier_memctl(path)
             continue
-        message = (
-            "the document is missing"
-            if old is None
-            else "the document differs from the records and pages that it shows"
-        )
+        differs = "the document differs from the records and pages that it shows"
+        message = "the document is missing" if old is None else differs
         yield Finding(stale, path, _differs_at(old, text), message, "`memctl render` renders the document")
     if comparisons.sources_earlier:
-        message = "an earlier version of memctl rendered this document"
-        yield Finding("MEM313", f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders the document again")
+        yield _of_earlier_memctl(f"{FOLDER}/{SOURCES}")
     elif comparisons.sources_stale:
         message = "the list of source files is out of date"
         yield Finding(stale, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders the document")
     subject.renderer.remember()
     for path in comparisons.orphans:
-        yield Finding(
-            orphan,
-            path,
-            1,
-            "the page that this document shows no longer exists",
-            "`memctl render` deletes the document",
-        )
+        message = "the page that this document shows no longer exists"
+        yield Finding(orphan, path, 1, message, "`memctl render` deletes the document")
+
+
+def _of_earlier_memctl(path: str) -> Finding:
+    message = "an earlier version of memctl rendered this document"
+    return Finding("MEM313", path, 1, message, "`memctl render` renders the document again")
 
 
 def _differs_at(old: str | None, new: str) -> int:

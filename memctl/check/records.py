@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from memctl.check.findings import CheckContext, Finding
+from memctl.check.findings import CheckContext, Finding, unreadable
 from memctl.pages import hints
 from memctl.record import handoff, ids
 from memctl.record.change import rewords
-from memctl.record.errors import CONFLICT, DUPLICATE
 from memctl.record.kinds import LEARNING, OTHER_END
 from memctl.record.mentions import REFERENCE
 from memctl.record.parser import parse
@@ -19,10 +18,8 @@ from memctl.text import characters
 
 def readable(subject: CheckContext) -> Iterator[Finding]:
     """Report each record that can't be read."""
-    codes = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
     for fault in (*subject.snapshot.faults, *handoff.read_all(subject.snapshot)[1]):
-        message = f"{fault.field}: {fault.message}" if fault.field else fault.message
-        yield Finding(codes.get(fault.about, "MEM101"), fault.path, fault.line, message)
+        yield unreadable(fault, "MEM101")
 
 
 def identities(subject: CheckContext) -> Iterator[Finding]:
@@ -33,9 +30,9 @@ def identities(subject: CheckContext) -> Iterator[Finding]:
             holders[getattr(record, key)].append(record)
         for value, records in holders.items():
             for record in records[1:]:
-                line = subject.line_of(record.path, key)
+                message = f"{key}: {records[0].path} has the same {key}, {value}"
                 hint = "`memctl renumber` gives the later record another id" if key == "id" else ""
-                yield Finding(code, record.path, line, f"{key}: {records[0].path} has the same {key}, {value}", hint)
+                yield subject.at_key(code, record.path, key, message, hint)
 
 
 def links(subject: CheckContext) -> Iterator[Finding]:
@@ -48,9 +45,8 @@ def links(subject: CheckContext) -> Iterator[Finding]:
         if record.parent_memory_id is None or record.parent_memory_id in by_memory_id:
             continue
         if not subject.snapshot.faults:  # the parent may be a record that can't be read
-            line = subject.line_of(record.path, "parent_memory_id")
             message = f"parent_memory_id: there is no record with the memory_id {record.parent_memory_id}"
-            yield Finding("MEM106", record.path, line, message)
+            yield subject.at_key("MEM106", record.path, "parent_memory_id", message)
     for record in subject.linked:
         for relation, other_end in OTHER_END.items():
             for identifier in getattr(record, relation):
@@ -61,18 +57,16 @@ def _link(subject: CheckContext, record: Record, relation: str, other_end: str, 
     other = subject.by_id.get(identifier)
     if other is None:
         if not subject.has_id(identifier):
-            line = subject.line_of(record.path, relation, identifier)
-            hint = subject.near(identifier, subject.by_id)
-            yield Finding("MEM106", record.path, line, f"{relation}: there is no record {identifier}", hint)
+            message, hint = f"{relation}: there is no record {identifier}", subject.near(identifier, subject.by_id)
+            yield subject.at_key("MEM106", record.path, relation, message, hint, identifier)
     elif record.id not in getattr(other, other_end) and not set(record.aliases) & set(getattr(other, other_end)):
-        line = subject.line_of(record.path, relation, identifier)
         message = f"{relation}: the link to {other.id} is one-sided: {other.id} lacks {record.id} under {other_end}"
         hint = "`memctl check --fix` adds the other side of the link"
         if (meant := subject.snapshot.link_target_by_alias(record, identifier, other_end)) is not None:
             hint = (
                 f"the link means {meant.id}, which had the id {identifier} before: `memctl renumber` corrects the link"
             )
-        yield Finding("MEM107", record.path, line, message, hint)
+        yield subject.at_key("MEM107", record.path, relation, message, hint, identifier)
 
 
 def circles(subject: CheckContext) -> Iterator[Finding]:
@@ -92,7 +86,7 @@ def circles(subject: CheckContext) -> Iterator[Finding]:
             record = subject.by_id[circle[0]]
             message = f"{key}: the links form a circle: {' -> '.join([*circle, circle[0]])}"
             field = key if key not in OTHER_END or getattr(record, key) else OTHER_END[key]  # one end may be missing
-            yield Finding("MEM108", record.path, subject.line_of(record.path, field), message)
+            yield subject.at_key("MEM108", record.path, field, message)
 
 
 def _graph(subject: CheckContext, relation: str, other_end: str) -> dict[str, list[str]]:
@@ -161,19 +155,16 @@ def _with_former_ids(subject: CheckContext, text: str) -> str:
 
 def _change_finding(subject: CheckContext, record: Record, old: Record, old_body: str) -> Finding:
     if old.title != record.title:
-        line = subject.line_of(record.path, "title")
-        return Finding(
-            "MEM109", record.path, line, f"the title was changed; when the decision was accepted, it was {old.title!r}"
-        )
+        message = f"the title was changed; when the decision was accepted, it was {old.title!r}"
+        return subject.at_key("MEM109", record.path, "title", message)
     body = subject.snapshot.body(record)
     before, now = old_body.split("\n"), body.split("\n")
     number = next((n for n, (one, other) in enumerate(zip(before, now, strict=False)) if one != other), len(now) - 1)
     last = subject.snapshot.read(record.path).count("\n") or 1
     line = min(subject.body_line(record.path, body) + number, last)
     heading = next((h for h in reversed(now[: number + 1]) if h.startswith("## ")), "## text")
-    return Finding(
-        "MEM109", record.path, line, f"the text below {heading[3:]} was changed after the decision was accepted"
-    )
+    message = f"the text below {heading[3:]} was changed after the decision was accepted"
+    return Finding("MEM109", record.path, line, message)
 
 
 def sizes(subject: CheckContext) -> Iterator[Finding]:
@@ -194,7 +185,7 @@ def contents(subject: CheckContext) -> Iterator[Finding]:
     for record in subject.snapshot.open_records:
         if record.kind.reason or record.kind is LEARNING:
             for name, message in hints.of_record(record, subject.snapshot.body(record)):
-                yield Finding(codes[name], record.path, subject.line_of(record.path, "title"), message)
+                yield subject.at_key(codes[name], record.path, "title", message)
 
 
 def control_characters(subject: CheckContext) -> Iterator[Finding]:

@@ -68,9 +68,8 @@ def _missing_lines(subject: CheckContext, missing: Sequence[tuple[str, str, str]
     for path, reference, file in missing:
         last = pages.last_line(reference)
         if last > lengths.get(file, last):
-            line = subject.line_of(path, "code_refs", reference)
             message = f"code_refs: {file} has no line {last:,}; it has {quantity(lengths[file], 'line')}"
-            yield Finding("MEM204", path, line, message)
+            yield subject.at_key("MEM204", path, "code_refs", message, value=reference)
 
 
 def sections(subject: CheckContext) -> Iterator[Finding]:
@@ -80,10 +79,8 @@ def sections(subject: CheckContext) -> Iterator[Finding]:
     for record in subject.snapshot.records:
         marker = record.section
         if marker and not marker.startswith("§4.") and not subject.has_marker(marker):
-            line = subject.line_of(record.path, "section")
-            yield Finding(
-                "MEM205", record.path, line, f"section: there is no section {marker}", _suggest_marker(subject, marker)
-            )
+            message, hint = f"section: there is no section {marker}", subject.near(marker, subject.markers)
+            yield subject.at_key("MEM205", record.path, "section", message, hint)
 
 
 def mentions_of_pages(subject: CheckContext) -> Iterator[Finding]:
@@ -92,28 +89,21 @@ def mentions_of_pages(subject: CheckContext) -> Iterator[Finding]:
         for mention in mentions.in_text(page.body, subject.body_line(page.path, page.body)):
             if mention.text.startswith("§4."):
                 continue  # `code_of_pages` reports references to code
-            if mention.text.startswith("§"):
-                if not subject.has_marker(mention.text):
-                    hint = _suggest_marker(subject, mention.text)
-                    yield Finding(
-                        "MEM205", page.path, mention.line, f"there is no section or heading {mention.text}", hint
-                    )
-            elif not subject.has_id(mention.text):
-                hint = subject.near(mention.text, subject.by_id)
-                yield Finding("MEM206", page.path, mention.line, f"there is no record {mention.text}", hint)
+            if (message := _dangling(subject, mention, has_pages=True)) is not None:
+                code = "MEM205" if mention.text.startswith("§") else "MEM206"
+                yield Finding(code, page.path, mention.line, message, _similar(subject, mention))
 
 
 def mentions_of_records(subject: CheckContext) -> Iterator[Finding]:
     """Report each § marker and id in an open record's text that leads to nothing."""
-    records, open_paths = subject.by_id, {record.path for record in subject.snapshot.open_records}
+    open_paths = {record.path for record in subject.snapshot.open_records}
     has_pages = bool(subject.snapshot.outline.pages)
     for path, texts in subject.snapshot.catalogue.mentions().items():
         for mention in texts if path in open_paths else ():
             if mention.text == IGNORE:
                 continue
             if (message := _dangling(subject, mention, has_pages)) is not None:
-                known: Iterable[str] = subject.markers if mention.text.startswith("§") else records
-                yield Finding("MEM207", path, mention.line, message, subject.near(mention.text, known))
+                yield Finding("MEM207", path, mention.line, message, _similar(subject, mention))
 
 
 def _dangling(subject: CheckContext, mention: Mention, has_pages: bool) -> str | None:
@@ -131,15 +121,9 @@ def suspects(subject: CheckContext) -> Iterator[Finding]:
     """Report each file that has changed since a page that refers to it was reviewed."""
     for page in subject.snapshot.outline.pages:
         for drift in freshness.changed_files(subject.snapshot, page):
-            line = subject.line_of(page.path, "reviewed", drift.stamped)
             message = f"{drift.path} has changed since {page.id} was reviewed"
-            yield Finding(
-                "MEM208",
-                page.path,
-                line,
-                message,
-                f"read the page again, correct it if necessary, then run `memctl review {page.id}`",
-            )
+            hint = f"read the page again, correct it if necessary, then run `memctl review {page.id}`"
+            yield subject.at_key("MEM208", page.path, "reviewed", message, hint, drift.stamped)
 
 
 def globs(subject: CheckContext) -> Iterator[Finding]:
@@ -148,9 +132,8 @@ def globs(subject: CheckContext) -> Iterator[Finding]:
     names = subject.snapshot.files.names() if subject.snapshot.outline.sections else frozenset()
     for page in subject.snapshot.outline.sections:
         if len(page.paths) > _MOST_GLOBS:
-            line = subject.line_of(page.path, "paths", page.paths[_MOST_GLOBS])
             message = f"paths: only the first {_MOST_GLOBS} of {len(page.paths):,} globs are checked"
-            yield Finding("MEM209", page.path, line, message)
+            yield subject.at_key("MEM209", page.path, "paths", message, value=page.paths[_MOST_GLOBS])
         wanted = (glob for glob in page.paths[:_MOST_GLOBS] if not glob.startswith("!"))
         empty += [(page, glob) for glob in wanted if not repository_paths.matching(names, [glob])]
     paths = {fixed_path(glob) for _, glob in empty} - {""}
@@ -193,8 +176,8 @@ def _has_some_code(subject: CheckContext) -> bool:
     )
 
 
-def _suggest_marker(subject: CheckContext, marker: str) -> str:
-    return subject.near(marker, subject.markers)
+def _similar(subject: CheckContext, mention: Mention) -> str:
+    return subject.near(mention.text, subject.markers if mention.text.startswith("§") else subject.by_id)
 
 
 def _renamed(subject: CheckContext, missing: Iterable[str]) -> Mapping[str, str]:

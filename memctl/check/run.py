@@ -141,9 +141,8 @@ def codes(prefixes: Iterable[str]) -> set[str]:
     for prefix in prefixes:
         meant = {code for code, rule in RULES.items() if code.startswith(prefix.upper()) or rule.name == prefix}
         if not meant:
-            raise MemctlError(
-                f"`memctl check` has no rule {prefix!r}", "`memctl check --explain all` lists the rules", USAGE
-            )
+            hint = "`memctl check --explain all` lists the rules"
+            raise MemctlError(f"`memctl check` has no rule {prefix!r}", hint, USAGE)
         result |= meant
     return result
 
@@ -156,9 +155,7 @@ def _without_ignored(
     Lines in records and pages without `check_ignore` and without findings are not read.
     """
     everywhere = tuple(_settings_lines(subject))
-    by_file: dict[str, tuple[IgnoreLine, ...]] = {
-        path: tuple(_file_lines(subject, path)) for path in _paths_with_ignores(subject)
-    }
+    by_file = {path: tuple(_file_lines(subject, path)) for path in _paths_with_ignores(subject)}
     left: list[Finding] = []
     used: set[IgnoreLine] = set()
     for finding in findings:
@@ -185,20 +182,12 @@ def _ignore_findings(lines: Iterable[IgnoreLine], used: set[IgnoreLine], wanted:
         meant = {code for code in RULES if code.startswith(line.code)}
         if not line.reason or not meant:
             words = f"{line.code} {line.pattern}" if line.reason == "" else line.code
-            fault = (
-                "has no reason; write `CODE PATTERN: reason`"
-                if not line.reason
-                else "is not the code or name of a rule"
-            )
+            no_reason = "has no reason; write `CODE PATTERN: reason`"
+            fault = "is not the code or name of a rule" if line.reason else no_reason
             yield Finding("MEM503", line.path, line.line, f"{KEY}: {words} {fault}")
         elif line not in used and meant <= wanted:
-            yield Finding(
-                "MEM504",
-                line.path,
-                line.line,
-                f"{KEY}: this line for {line.code} matches no finding",
-                "delete the line",
-            )
+            message = f"{KEY}: this line for {line.code} matches no finding"
+            yield Finding("MEM504", line.path, line.line, message, "delete the line")
 
 
 def _settings_lines(subject: CheckContext) -> Iterator[IgnoreLine]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 
-from memctl.check.findings import CheckContext, Finding
+from msgspec.structs import replace
+
+from memctl.check.findings import CheckContext, Finding, unreadable
 from memctl.record import checkpoint, session_page
 from memctl.record.checkpoint import Checkpoint, Version
-from memctl.record.errors import CONFLICT, DUPLICATE, InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.session_page import CHANGED, READ, SessionPage
 
-_CODES = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
 _OURS, _THEIRS = re.compile(r"^<{7}(?: .*)?$", re.MULTILINE), re.compile(r"^={7}$", re.MULTILINE)
 # Matches every page with a path that leads out of the repository. Only the pages that match are parsed, which is slow.
 _SUSPECT = re.compile(r"` ?(?:/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://)|\.\.(?:/| ?`)")
@@ -42,11 +43,10 @@ def _read(subject: CheckContext, path: str) -> Generator[Finding, None, SessionP
         return session_page.head(subject.snapshot.read(path), path)
     except InvalidRecord as error:
         for fault in error.faults:
-            message = f"{fault.field}: {fault.message}" if fault.field else fault.message
-            code, hint = _CODES.get(fault.about, "MEM507"), ""
+            finding = unreadable(fault, "MEM507")
             if fault.field == "session_id" and (other := _other_of(subject, path)):
-                code, hint = "MEM508", f"{other} has the same session_id"
-            yield Finding(code, path, fault.line, message, hint)
+                finding = replace(finding, code="MEM508", hint=f"{other} has the same session_id")
+            yield finding
     except OSError:
         pass  # `files.unknown_files` reports it
     return None
@@ -66,25 +66,16 @@ def _trails(subject: CheckContext, pages_by_path: dict[str, SessionPage]) -> Ite
     names = frozenset(subject.snapshot.names(session_page.FOLDER))
     for path, page in pages_by_path.items():
         if session_page.is_page(path) and page.trail and page.trail not in names:
-            line = subject.line_of(path, session_page.TRAIL)
             hint = f"restore {page.trail} with Git: it has the paths of all files of the session"
-            yield Finding("MEM510", path, line, f"{page.trail} is missing", hint)
+            yield subject.at_key("MEM510", path, session_page.TRAIL, f"{page.trail} is missing", hint)
         elif session_page.is_trail(path):
             owner = session_page.path_of(page.id)
             if owner not in names:
-                hint = "restore the page with Git, or delete the list"
-                yield Finding(
-                    "MEM510",
-                    path,
-                    1,
-                    f"the session's page {owner}, to which this list of files belongs, is missing",
-                    hint,
-                )
+                message = f"the session's page {owner}, to which this list of files belongs, is missing"
+                yield Finding("MEM510", path, 1, message, "restore the page with Git, or delete the list")
             elif owner in pages_by_path and not pages_by_path[owner].trail:
-                hint = "delete this list, which a merge has left"
-                yield Finding(
-                    "MEM510", path, 1, f"the session's page {owner} does not link to this list of files", hint
-                )
+                message = f"the session's page {owner} does not link to this list of files"
+                yield Finding("MEM510", path, 1, message, "delete this list, which a merge has left")
 
 
 def checkpoints(subject: CheckContext) -> Iterator[Finding]:
@@ -99,11 +90,8 @@ def checkpoints(subject: CheckContext) -> Iterator[Finding]:
             numbers.setdefault(found.workflow_id, []).append(found.number)
     for versions in numbers.values():
         first, *others = sorted(versions, reverse=True)
-        twins = [other for other in others if other.version == first.version]
-        yield from (
-            Finding("MEM506", twin.path, 1, f"the checkpoint {first.id} of the same workflow has the same version")
-            for twin in twins
-        )
+        message = f"the checkpoint {first.id} of the same workflow has the same version"
+        yield from (Finding("MEM506", other.path, 1, message) for other in others if other.version == first.version)
 
 
 def _checkpoint(subject: CheckContext, path: str) -> Generator[Finding, None, Checkpoint | None]:
@@ -115,8 +103,7 @@ def _checkpoint(subject: CheckContext, path: str) -> Generator[Finding, None, Ch
             return None
         return checkpoint.parse(text, path)
     except InvalidRecord as error:
-        fault = error.faults[0]
-        yield Finding("MEM505", path, 1, f"{fault.field}: {fault.message}" if fault.field else fault.message)
+        yield Finding("MEM505", path, 1, unreadable(error.faults[0], "MEM505").message)
     except OSError:
         pass  # `files.unknown_files` reports it
     return None

@@ -60,6 +60,10 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
             by = team_handoffs.handoff_in(held.lock_reason) if held.previous_owner else ""
             if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
                 here = f"`memctl handoff accept {by}` adds the record to this branch"
+                try:
+                    write_handoffs.find(memory, snapshot, by)
+                except MemctlError:  # its giver has told the remote about the owner, and not synced since then
+                    here = f"when {held.previous_owner} has run `memctl sync`, your own brings it"
                 output.note(
                     f"the handoff {by} gave you {held.section_id}, but its record is not on this branch: {here}"
                 )
@@ -359,6 +363,8 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
         output.json("handoff-findings", {"findings": findings})
         ctx.exit(REFUSED)
     _print_offer(memory, offered, packing, flags)
+    if remote and not flags["dry_run"]:
+        output.note(f"{taker} can accept it when its record is there, too: run `memctl sync`")
 
 
 for member in (list_command, show_command, accept_command, decline_command, withdraw_command, recover_command):

@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 import click
-import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, reading
@@ -240,7 +239,7 @@ def _data(memory: Memory, snapshot: Snapshot, answer: Why, indirect: Indirect) -
         ],
         "commits": [
             {
-                **msgspec.structs.asdict(cause.touch),
+                **{name: getattr(cause.touch, name) for name in ("commit", "author", "date", "message", "path")},
                 "subject": cause.subject,
                 "records": list(cause.records),
                 "is_here": cause.is_here,

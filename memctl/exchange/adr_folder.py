@@ -187,10 +187,8 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
     links_in = LinkRebase(target.memory)
     listing = read_folder(folder, links_in)
     if not listing.names:
-        raise MemctlError(
-            f"the folder {folder} has no architecture decision records",
-            "the files must have names such as 0001-title.md, 001-title.md or adr-001-title.md",
-        )
+        hint = "the files must have names such as 0001-title.md, 001-title.md or adr-001-title.md"
+        raise MemctlError(f"the folder {folder} has no architecture decision records", hint)
     wrong, importable = list(listing.refused), []
     for item in listing.decisions:
         faults = [*([] if target.allow_secret else _secrets(item))] or _faults(target, item)
@@ -209,13 +207,10 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
     added, writes = _records_of(target.memory, target.sequence, folder, new, links, there)
     changes = _other_ends(there, decisions, {item.file for item in again}, links, added)
     writes += [rewrite(target.snapshot, record, values) for record, values in changes]
+    title = f"{quantity(len(added), 'decision')} of {folder.name or folder}"
+    identifiers = (*added.values(), *(record.id for record, _ in changes))
     return AdrImport(
-        change=Change(
-            op="import",
-            title=f"{quantity(len(added), 'decision')} of {folder.name or folder}",
-            ids=(*added.values(), *(record.id for record, _ in changes)),
-            writes=tuple(writes),
-        ),
+        change=Change("import", title, identifiers, tuple(writes)),
         known=[*(item.file for item in again), *sorted(copies)],
         notes=[note for item in new for note in _notes(item)] + links_in.notes,
         refused=wrong,

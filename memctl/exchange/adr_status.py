@@ -104,16 +104,8 @@ def updated_origin(
     supersede the record, `predecessors` those that the record supersedes.
     """
     stated = statement_of(origin, body)
-    new_by = [
-        other
-        for other in successors
-        if not _is_linked(stated.superseded_by, other) and other.file not in origin.superseded_by
-    ]
-    new_of = [
-        other
-        for other in predecessors
-        if not _is_linked(stated.supersedes, other) and other.file not in origin.supersedes
-    ]
+    new_by = _without_linked(successors, (*stated.superseded_by, *origin.superseded_by))
+    new_of = _without_linked(predecessors, (*stated.supersedes, *origin.supersedes))
     meant = SUPERSEDED if origin.superseded_by else stated.status
     head = head_of(origin)
     changes = _plain_changes(head, record)
@@ -121,8 +113,7 @@ def updated_origin(
     status, place = origin.status, origin.place
     if head.status and (is_stale or new_by):
         changes.append((head.status, _value(head, _in_words(record.status, successors, origin.form))))
-    lines = [f"Superseded by {other.link(origin.form)}" for other in new_by]
-    lines += [f"Supersedes {other.link(origin.form)}" for other in new_of]
+    lines = _link_lines(origin.form, new_by, new_of)
     if status and (is_stale or lines):
         status = _rewrite_section(status, record.status if is_stale else "", lines)
     elif not status and not head.status and (is_stale or new_by or (new_of and origin.form == "nygard")):
@@ -154,12 +145,16 @@ def new_head(
     if form == "madr":
         status = frontmatter.emit("status", _in_words(record.status, successors, form))
         return f"---\n{status}date: {day}\n{front}---\n\n{above}# {record.title}\n\n{below}"
-    lines = [f"Superseded by {other.link(form)}" for other in successors]
-    lines += [f"Supersedes {other.link(form)}" for other in predecessors]
     front = f"---\n{front}---\n\n" if front else ""
     title = f"# {int(number_of(file) or 0)}. {record.title}"
-    section = _rewrite_section("## Status\n\n", record.status, lines)
+    section = _rewrite_section("## Status\n\n", record.status, _link_lines(form, successors, predecessors))
     return f"{front}{above}{title}\n\nDate: {day}\n\n{below}{section}"
+
+
+def _link_lines(form: Form, by: Iterable[LinkedDecision], of: Iterable[LinkedDecision]) -> list[str]:
+    """Return lines that link to the successors and the predecessors of a decision."""
+    lines = [f"Superseded by {other.link(form)}" for other in by]
+    return lines + [f"Supersedes {other.link(form)}" for other in of]
 
 
 def _status(text: str) -> str:
@@ -192,10 +187,10 @@ def _relations(line: str) -> Iterable[tuple[bool, Target]]:
         yield from ((is_by, int(digits)) for digits in numbers)
 
 
-def _is_linked(targets: Iterable[Target], other: LinkedDecision) -> bool:
-    """Return whether another decision is among links to files, by its file name or its number."""
-    number = int(other.number) if other.number else None
-    return any(target in (other.file, number) for target in targets)
+def _without_linked(others: Iterable[LinkedDecision], targets: Sequence[Target]) -> list[LinkedDecision]:
+    """Return the decisions that are not among links to files, by their file names or their numbers."""
+    names = {other.file: (other.file, int(other.number) if other.number else None) for other in others}
+    return [other for other in others if not any(target in names[other.file] for target in targets)]
 
 
 def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:

@@ -123,9 +123,8 @@ def with_outcome(body: str, title: str) -> str:
     if "decision" in content or not isinstance(reason, str):
         return body
     body = content_fields.replace(DECISION, body, _FIELDS["rationale"], "")
-    return content_fields.replace(
-        DECISION, body, _FIELDS["decision"], f'Chosen option: "{title}", because:\n\n{reason}'
-    )
+    outcome = f'Chosen option: "{title}", because:\n\n{reason}'
+    return content_fields.replace(DECISION, body, _FIELDS["decision"], outcome)
 
 
 def arrange(body: str, form: Form) -> str:
@@ -423,10 +422,10 @@ def _with_line_feeds(text: str) -> str:
     if "\r" not in text:
         return text
     lines = text.split("\n")
-    ends = [line.endswith("\r") for line in lines[:-1]]
+    end = "\r" if lines[0].endswith("\r") else ""
     for number, line in enumerate(lines, start=1):
-        differs = number <= len(ends) and ends[number - 1] != ends[0]
-        if differs or "\r" in line.removesuffix("\r" if number <= len(ends) else ""):
+        is_last = number == len(lines)
+        if "\r" in (line if is_last else line.removesuffix(end)) or not (is_last or line.endswith(end)):
             raise FrontMatterError(number, "", "the file mixes CRLF and LF line ends: use only one of them")
     return text.replace("\r\n", "\n")
 
@@ -447,15 +446,12 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
     position, below = start + first.start, start + first.end
     words, start = first.title, text.find(first.title, position, below)
     if start < 0:
-        raise FrontMatterError(
-            text.count("\n", 0, position) + 1, "", "the title has more than one line: write it on one line"
-        )
+        line_number = text.count("\n", 0, position) + 1
+        raise FrontMatterError(line_number, "", "the title has more than one line: write it on one line")
     title = (start + _numbering(words, file), start + len(words))
-    end, spans = _labels(text, below)
-    head = Head(text=text[:end], title=title, above=position, below=below, front=front.span(1) if front else (0, 0))
-    if front:
-        spans = {**spans, **_front_spans(text, front.span(1))}
-    return _with_date(msgspec.structs.replace(head, status=spans.get("status")), spans.get("date")), end
+    end, spans = _labels(text, below, front)
+    head = Head(text[:end], title, position, below, front.span(1) if front else (0, 0), spans.get("status"))
+    return _with_date(head, spans.get("date")), end
 
 
 def _head_without_title(text: str, file: str, front: re.Match[str] | None, is_head: bool) -> tuple[Head, int] | None:
@@ -465,8 +461,7 @@ def _head_without_title(text: str, file: str, front: re.Match[str] | None, is_he
     decision.
     """
     place = front.end() if front else 0
-    end, labels = _labels(text, place)
-    spans = {**labels, **(_front_spans(text, front.span(1)) if front else {})}
+    end, spans = _labels(text, place, front)
     title = spans.get("title") if front else None
     words = re.sub(r"[-_ ]+", " ", _FILE_NUMBER.sub("", file).removesuffix(".md")).strip()
     if title is None and not is_head and not (words and (spans.get("status") or has_sections(text[end:]))):
@@ -474,8 +469,8 @@ def _head_without_title(text: str, file: str, front: re.Match[str] | None, is_he
     if title is not None:
         title = (title[0] + _numbering(text[slice(*title)], file), title[1])
     file_title = "" if title else words[:1].upper() + words[1:]
-    head = Head(text=text[:end], title=title or (place, place), above=place, below=place, file_title=file_title)
-    head = msgspec.structs.replace(head, front=front.span(1) if front else (0, 0), status=spans.get("status"))
+    title, span = title or (place, place), front.span(1) if front else (0, 0)
+    head = Head(text[:end], title, place, place, span, spans.get("status"), file_title=file_title)
     return _with_date(head, spans.get("date")), end
 
 
@@ -555,10 +550,11 @@ def _is_label(name: str) -> bool:
     return is_of_head or name.casefold() in _OTHER_LABELS
 
 
-def _labels(text: str, start: int) -> tuple[int, dict[str, Span]]:
+def _labels(text: str, start: int, front: re.Match[str] | None) -> tuple[int, dict[str, Span]]:
     """Return the offset after the lines such as `* Status: …` below a title, and the spans of their values by label.
 
-    Lines in between with other labels belong to them, and so do indented lines and the empty lines after them.
+    Lines in between with other labels belong to them, and so do indented lines and the empty lines after them. The
+    values in the front matter `front` are among the spans; of a label that is in both places they count.
     """
     spans: dict[str, Span] = {}
     position = end = start
@@ -589,4 +585,5 @@ def _labels(text: str, start: int) -> tuple[int, dict[str, Span]]:
         end = min(position, len(text)) if is_known else end
     while text.startswith(_ENDS, end):  # a body begins with neither an empty line nor a byte order mark
         end += 1
-    return end, {name: span for name, span in spans.items() if span[1] <= end}
+    spans = {name: span for name, span in spans.items() if span[1] <= end}
+    return end, spans | (_front_spans(text, front.span(1)) if front else {})

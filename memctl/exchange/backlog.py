@@ -96,25 +96,22 @@ def _record(text: str, unknown: UnknownValues) -> dict[str, Any]:
     if not title or not identifier:
         raise FrontMatterError(1, "", "this is not a task of Backlog.md: `id` or `title` is missing")
     references = _items(task, "references") + _items(task, "documentation")
-    paths = list(
-        dict.fromkeys(path for path in _items(task, "modified_files") if "://" not in path and not is_unsafe_path(path))
-    )
+    paths = [path for path in _items(task, "modified_files") if "://" not in path and not is_unsafe_path(path)]
     body = _body(text[front.end() :], references)
     if len(title) > TITLE_LIMIT:
         body = f"{title}\n\n{body}"
     assignees = _items(task, "assignee")
     status, priority = (str(task.get(name) or "").strip() for name in ("status", "priority"))
+    severity = priority.lower()
     values: dict[str, Any] = {
         "memory_type": "issue",
         "title": cut_at_word(title, TITLE_LIMIT, "…"),
         "status": _STATUSES.get(status.lower()) or unknown.replace("status", status, "open"),
-        "severity": priority.lower()
-        if priority.lower() in _SEVERITIES
-        else unknown.replace("priority", priority, "medium"),
+        "severity": severity if severity in _SEVERITIES else unknown.replace("priority", priority, "medium"),
         "timestamp": unknown.take_time("created_date", str(task.get("created_date") or "")),
         "agent_id": next(iter([*_items(task, "reporter"), *assignees]), "").lstrip("@") or None,
         "tags": _tags(task),
-        "code_refs": paths,
+        "code_refs": list(dict.fromkeys(paths)),
         "parent": task.get("parent_task_id"),
         "blocked_by": _items(task, "dependencies"),
         "body": body,

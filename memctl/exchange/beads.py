@@ -72,9 +72,8 @@ def import_beads(target: ImportTarget, text: str) -> ImportResult:
     `text` is JSON Lines, or the JSON array that `bd list --json` prints.
     """
     unknown = UnknownValues()
-    result = import_items(
-        target, _items(text, unknown), "name the file with the issues of beads, such as .beads/issues.jsonl"
-    )
+    hint = "name the file with the issues of beads, such as .beads/issues.jsonl"
+    result = import_items(target, _items(text, unknown), hint)
     return msgspec.structs.replace(result, notes=[*unknown.notes(), *result.notes])
 
 
@@ -122,10 +121,7 @@ def _record(issue: Issue, unknown: UnknownValues) -> dict[str, Any]:
         "content": {name: text for name, text in content.items() if text},
         "body": "".join(f"## {heading}\n\n{text}\n\n" for heading, text in texts.items() if text),
         **_links(issue),
-        "extra": {
-            SOURCE_ID: issue.id,
-            **{name: value for name in _EXTRA if (value := getattr(issue, name))},
-        },
+        "extra": {SOURCE_ID: issue.id, **{name: value for name in _EXTRA if (value := getattr(issue, name))}},
     }
     if kind == "issue":
         is_known = issue.priority in range(len(SEVERITIES))

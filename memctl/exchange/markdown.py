@@ -24,7 +24,7 @@ from memctl.statements.records import RecordValues, as_record
 from memctl.statements.statement import Statement, Unread
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
-from memctl.text.phrases import indefinite
+from memctl.text.phrases import indefinite, some
 from memctl.text.similarity import comparable
 from memctl.write.create import TASK_ID, Draft
 
@@ -62,21 +62,13 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
         return draft, [*notes, *more]
     taken, notes = _accept(record, kind)
     lines = text.split("\n")
-    other_lines = (
-        Unread(statement.line, statement.end) for statement in others if not own.line <= statement.line <= own.end
-    )
+    other_lines = (Unread(other.line, other.end) for other in others if not own.line <= other.line <= own.end)
     rest = sorted((*unread, *other_lines), key=lambda part: part.line)
     left = "\n\n".join("\n".join(lines[part.line - 1 : part.end]).strip("\n") for part in _merge_adjacent(rest, lines))
-    notes += (
-        [f"memctl knows no field for {places}: what is written there stays in the record's text"]
-        if (places := _places(unread, lines))
-        else []
-    )
-    notes += [
-        f"line {part.line} begins another {part.kind}, which stays in the record's text: `memctl import` adds several "
-        "records"
-        for part in others[:_SHOWN]
-    ]
+    if places := _places(unread, lines):
+        notes.append(f"memctl knows no field for {places}: what is written there stays in the record's text")
+    stays = "which stays in the record's text: `memctl import` adds several records"
+    notes += [f"line {part.line} begins another {part.kind}, {stays}" for part in others[:_SHOWN]]
     fields = {"title": record.title, **taken, **values, "content": dict(record.content), "body": left}
     draft, more = draft_of_values(fields, kind)
     return draft, [*notes, *more]
@@ -90,10 +82,8 @@ def _accept(values: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]
     if moment is not None and not timestamps.is_moment(str(moment)):
         notes.append(f"the time {accepted.pop(labels.MOMENT)!r} is not valid, and is left out")
     if kind is not DECISION and "status" in accepted and accepted["status"] not in kind.statuses:
-        notes.append(
-            f"the status {accepted.pop('status')!r} is unknown, and is left out; a status is one of "
-            f"{', '.join(kind.statuses)}"
-        )
+        known = ", ".join(kind.statuses)
+        notes.append(f"the status {accepted.pop('status')!r} is unknown, and is left out; a status is one of {known}")
     return accepted, notes
 
 
@@ -107,9 +97,7 @@ def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[
     draft = rows.draft_of(values, kind)
     own = (*ORDER, "author", TASK_ID, SOURCE_ID, rows.UNRESOLVED)
     for name in values.keys() & draft.values.keys():
-        others = [
-            kind for kind in KINDS.values() if name in kind.defaults or name in (field.name for field in kind.fields)
-        ]
+        others = [kind for kind in KINDS.values() if name in {*kind.defaults, *(field.name for field in kind.fields)}]
         if name not in own or (others and kind not in others):
             whose = f" (only {' and '.join(indefinite(other.name) for other in others)} has it)" if others else ""
             what = "the value is left out" if name in ORDER else "the value is kept under a key of your own"
@@ -134,12 +122,10 @@ def _with_status(values: Mapping[str, Any], kind: Kind) -> tuple[dict[str, Any],
 
 def _hint_of_other_type(others: Iterable[Statement], kind: Kind) -> list[str]:
     """Return a hint, in a list, if the text reads as a record of another type; else []."""
-    other = next(
-        (KINDS[statement.kind] for statement in others if statement.kind in KINDS and statement.kind != kind.name), None
-    )
-    return (
-        [f"the text reads like {indefinite(other.name)}, which `memctl {other.verb} --file` records"] if other else []
-    )
+    for other in (KINDS[statement.kind] for statement in others if statement.kind in KINDS):
+        if other is not kind:
+            return [f"the text reads like {indefinite(other.name)}, which `memctl {other.verb} --file` records"]
+    return []
 
 
 def _headings(unread: Iterable[Unread]) -> str:
@@ -177,7 +163,7 @@ def _places(unread: Iterable[Unread], lines: list[str]) -> str:
         + (f" to {part.end}" if part.end > part.line else "")
         for part in _merge_adjacent(unread, lines) if not _is_field(part)
     ]  # fmt: skip
-    return "; ".join(places[:_SHOWN]) + (f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else "")
+    return some(places, _SHOWN, "; ")
 
 
 def is_markdown(source: str, text: str) -> bool:
@@ -234,9 +220,8 @@ def import_text(target: ImportTarget, text: str, source: str) -> ImportResult:
         notes.append(f"{which} not imported: no label such as `DECISION:` is above {'them' if several else 'it'}")
     imported = import_items(target, items, "correct these lines", known=again)
     noted = [f"{source}: {note}" for note in (*notes, *links.notes, *imported.notes)]
-    return msgspec.structs.replace(
-        imported, notes=noted, refused=[f"{source}: {message}" for message in imported.refused]
-    )
+    refused = [f"{source}: {message}" for message in imported.refused]
+    return msgspec.structs.replace(imported, notes=noted, refused=refused)
 
 
 class _Links:

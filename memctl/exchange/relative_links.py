@@ -45,16 +45,14 @@ class LinkRebase:
             if not file.exists():
                 return target
             if not file.is_relative_to(self._top):
-                self.notes.append(
-                    f"{place}: the link to {target} leads out of this repository, so it does not work in the record"
-                )
+                why = "leads out of this repository, so it does not work in the record"
+                self.notes.append(f"{place}: the link to {target} {why}")
                 return target
             way = posixpath.relpath(file.relative_to(self._top).as_posix(), self._records)
             new = quote(way, safe=_SAFE) + mark + anchor
             if changed.setdefault(new, target) != target:  # `restore` knows only one old target for a new one
-                self.notes.append(
-                    f"{place}: the link to {target} does not work in the record; write it as {changed[new]}"
-                )
+                why = f"does not work in the record; write it as {changed[new]}"
+                self.notes.append(f"{place}: the link to {target} {why}")
                 return target
             return new
 

@@ -23,7 +23,7 @@ from memctl.record.parser import problems
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
-from memctl.text.phrases import quantity
+from memctl.text.phrases import quantity, some
 from memctl.write.create import Draft, record_and_file
 from memctl.write.edit import rewrite
 from memctl.write.transaction import check
@@ -91,12 +91,8 @@ def import_items(
     refuse(noted.refused, hint, is_strict=target.is_strict, is_some=bool(known) or len(sound) > len(other))
     writes = [_write(target.memory, row) for row in sound if row.record is None]
     writes += [rewrite(target.snapshot, record, values) for record, values in changed]
-    change = Change(
-        op="import",
-        title=quantity(sum(row.record is None for row in sound), "record"),
-        ids=tuple(ids.id_in_path(write.path) or "" for write in writes),
-        writes=tuple(writes),
-    )
+    title = quantity(sum(row.record is None for row in sound), "record")
+    change = Change("import", title, tuple(ids.id_in_path(write.path) or "" for write in writes), tuple(writes))
     again = [row.record.id for row in sound if row.record is not None and row not in other]
     return ImportResult(change, [*known, *again], noted.notes, noted.refused)
 
@@ -108,9 +104,8 @@ def refuse(refused: Sequence[str], hint: str, *, is_strict: bool, is_some: bool)
     imported: if so, the error suggests an import without --strict, otherwise its hint is `hint`.
     """
     if refused and (is_strict or not is_some):
-        more = [f"… and {len(refused) - _SHOWN:,} more"] if len(refused) > _SHOWN else []
         hint = "correct what is listed above, or leave out --strict to import the rest" if is_some else hint
-        raise MemctlError("nothing was imported:\n" + "\n".join([*refused[:_SHOWN], *more]), hint)
+        raise MemctlError("nothing was imported:\n" + some(refused, _SHOWN, "\n", "\n… and "), hint)
 
 
 def allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
@@ -222,8 +217,5 @@ def _write(memory: Memory, row: Row) -> Write:
 def _is_valid_path(path: Any, identifier: str) -> bool:
     """Return whether a path that came with a row may be that of a record with this id."""
     expected = ids.path_of(identifier, "").removesuffix(".md")
-    return (
-        isinstance(path, str)
-        and _PATH.fullmatch(path) is not None
-        and path.startswith((f"{expected}.", f"{expected}-"))
-    )
+    is_path = isinstance(path, str) and _PATH.fullmatch(path) is not None
+    return is_path and path.startswith((f"{expected}.", f"{expected}-"))

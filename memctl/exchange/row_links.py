@@ -28,10 +28,8 @@ def add_unresolved(values: dict[str, Any], relation: str, names: Iterable[str]) 
     `names` are the ids that lead to no record.
     """
     present = values.get(UNRESOLVED) or []
-    values[UNRESOLVED] = [
-        *(present if isinstance(present, list) else [present]),
-        *(f"{relation} {name}" for name in names),
-    ]
+    present = present if isinstance(present, list) else [present]
+    values[UNRESOLVED] = [*present, *(f"{relation} {name}" for name in names)]
 
 
 class RowLinks:
@@ -73,9 +71,7 @@ class RowLinks:
             if isinstance(values, list):
                 targets = [(target, self._find_id(str(target))) for target in values]
                 self._note_missing(row, name, [str(target) for target, identifier in targets if identifier is None])
-                row.values[name] = list(
-                    dict.fromkeys(identifier for _, identifier in targets if identifier is not None)
-                )
+                row.values[name] = list(dict.fromkeys(identifier for _, identifier in targets if identifier))
         parent = row.values.pop("parent", None) or row.values.get("parent_memory_id")
         if parent is not None:
             identifier = self._find_id(str(parent))
@@ -93,9 +89,8 @@ class RowLinks:
         names = list(map(one_line, names))
         if names and not self._problems.is_strict:
             add_unresolved(row.values, relation, names)
-            self._problems.notes.append(
-                f"{row.place}: {relation}: links to records that do not exist are not imported: {some(names, _NAMED)}"
-            )
+            why = f"links to records that do not exist are not imported: {some(names, _NAMED)}"
+            self._problems.notes.append(f"{row.place}: {relation}: {why}")
         else:
             self._problems.refused += [f"{row.place}: {relation}: there is no record {name}" for name in names]
 
@@ -107,10 +102,8 @@ class RowLinks:
         if (row := self._names.get(name.casefold()) or self._names.get(f"={self._canonical(name)}")) is not None:
             return str(row.values["id"])
         record = self._snapshot.find(name)
-        if record is None:
-            others = self._snapshot.with_foreign_name(name)
-            record = others[0] if len(others) == 1 else None
-        return record.id if record is not None else None
+        named = [record] if record is not None else self._snapshot.with_foreign_name(name)
+        return named[0].id if len(named) == 1 else None
 
     def _names_of(self, row: Row) -> Iterator[str]:
         """Yield the names by which links may refer to a row."""
@@ -120,9 +113,8 @@ class RowLinks:
 
     def _memory_id(self, identifier: str) -> str:
         """Return the memory_id of a row or an existing record, by its id."""
-        found = self._by_id.get(identifier)
-        if found is not None:
-            return str(found.values["memory_id"])
+        if (row := self._by_id.get(identifier)) is not None:
+            return str(row.values["memory_id"])
         record = self._snapshot.find(identifier)
         assert record is not None, identifier
         return record.memory_id
@@ -185,23 +177,16 @@ class RowLinks:
 
     def _graph(self, relation: str) -> dict[str, list[str]]:
         """Return the ids to which a relation leads from each record, of the memory after the import."""
-        edges: dict[str, list[str]] = defaultdict(list)
+        edges: dict[str, list[str | None]] = defaultdict(list)
+        is_parent = relation == "parent_memory_id"
+        known = {memory_id: record.id for memory_id, record in self._by_memory_id.items()}
+        new = {row.values["memory_id"]: row.values["id"] for row in self._rows}
         for record in self._snapshot.records:
-            if relation == "parent_memory_id":
-                parent = self._by_memory_id.get(record.parent_memory_id or "")
-                edges[record.id] += [parent.id] if parent else []
-            else:
-                edges[record.id] += getattr(record, relation)
-        by_memory_id = {row.values["memory_id"]: row.values["id"] for row in self._rows}
+            edges[record.id] += [known.get(record.parent_memory_id or "")] if is_parent else getattr(record, relation)
         for row in self._rows:
-            if relation == "parent_memory_id":
-                parent_id = row.values.get(relation)
-                parent = self._by_memory_id.get(str(parent_id))
-                parent_name = by_memory_id.get(parent_id) or (parent.id if parent else None)
-                edges[row.values["id"]] += [parent_name] if parent_name else []
-            else:
-                edges[row.values["id"]] += row.values.get(relation) or []
-        return edges
+            value = row.values.get(relation)
+            edges[row.values["id"]] += [new.get(value) or known.get(str(value))] if is_parent else value or []
+        return {identifier: list(filter(None, targets)) for identifier, targets in edges.items()}
 
     def _unlink(self, relation: str, start: str, end: str) -> None:
         """Remove both ends of a link between two records, where an end is that of a row."""

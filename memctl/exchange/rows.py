@@ -49,17 +49,16 @@ class Row(msgspec.Struct):
     record: Record | None = None
 
 
-class Problems:
+class Problems(msgspec.Struct):
     """Collects messages on the problems with the items of an import.
 
     `refused` has a message on each item that is left out, and `notes` has messages on what is altered. If `is_strict`,
     an item with a link that can't be kept is refused, too; otherwise the link is left out with a note.
     """
 
-    def __init__(self, *, is_strict: bool) -> None:
-        self.is_strict = is_strict
-        self.refused: list[str] = []
-        self.notes: list[str] = []
+    is_strict: bool
+    refused: list[str] = []
+    notes: list[str] = []
 
     def add_link(self, text: str) -> None:
         """Add a message on a link that can't be kept: to `refused` if the import is strict, otherwise to `notes`."""
@@ -93,11 +92,11 @@ class UnknownValues:
 
     def notes(self) -> list[str]:
         """Return a message on each unknown value: its field, how many items have it, and what was used instead."""
-        return [
-            f"{quantity(count, 'item')} with the unknown {field} {value!r}: "
-            + (f"{instead} was used instead" if instead else "the value was left out")
-            for (field, value, instead), count in self._counts.items()
-        ]
+        notes = []
+        for (field, value, instead), count in self._counts.items():
+            done = f"{instead} was used instead" if instead else "the value was left out"
+            notes.append(f"{quantity(count, 'item')} with the unknown {field} {value!r}: {done}")
+        return notes
 
 
 def json_objects(text: str) -> Iterator[Item]:

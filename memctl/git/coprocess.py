@@ -7,6 +7,7 @@ closed, and the Git process ends, too.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TypeVar
@@ -36,7 +37,8 @@ class AnsweringProcess:
             git.end(process)
 
     def __del__(self) -> None:
-        self.close()
+        if not sys.is_finalizing():  # then Python can't import what ending a process needs, and Git ends by itself
+            self.close()
 
     def start(self) -> None:
         """Start the process before the first question, so that it is ready then."""

@@ -269,16 +269,20 @@ def blobs_since(repository: Repository, path: str, base: str, limit: int) -> lis
 
 
 class FileCommit(msgspec.Struct, frozen=True):
-    """A commit that touched a file, with its whole message and the path that the file has in that commit."""
+    """A commit that touched a file, with its whole message and the path that the file has in that commit.
+
+    `is_root` says whether it is the first of a history, such as an import of all files.
+    """
 
     commit: str
     author: str
     date: str  # canonical UTC
     message: str
     path: str
+    is_root: bool
 
 
-_FILE_LOG = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%x00%ct%x00%an%x00%B%x00")
+_FILE_LOG = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%x00%P%x00%ct%x00%an%x00%B%x00")
 
 
 def file_commits(repository: Repository, path: str, revision: str, limit: int | None = None) -> list[FileCommit]:
@@ -305,9 +309,10 @@ def _file_commits(repository: Repository, args: Sequence[str]) -> list[FileCommi
     out = git.read(args, repository.top, extra=git.OFFLINE).decode(errors="backslashreplace")
     for part in re.split("(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)", out):
         if part:
-            name, seconds, author, body, names = part.split("\0", 4)
+            name, parents, seconds, author, body, names = part.split("\0", 5)
             path = names.strip("\0\n").partition("\0")[0]
-            result.append(FileCommit(name, author, timestamps.from_epoch(int(seconds)), body.strip("\n"), path))
+            date = timestamps.from_epoch(int(seconds))
+            result.append(FileCommit(name, author, date, body.strip("\n"), path, not parents))
     return result
 
 

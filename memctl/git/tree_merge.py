@@ -112,6 +112,12 @@ def store(repository: Repository, contents: Sequence[bytes]) -> list[str]:
         return git.write(args, repository.top, paths).decode().split()
 
 
+def store_files(repository: Repository, texts: Mapping[str, str], modes: Mapping[str, str] = {}) -> dict[str, Leaf]:
+    """Store the texts of files as blobs, and return them by path, each with its mode in `modes` or else "100644"."""
+    blobs = store(repository, [text.encode("utf-8", "surrogateescape") for text in texts.values()])
+    return {path: Leaf(modes.get(path, "100644"), blob) for path, blob in zip(texts, blobs, strict=True)}
+
+
 def edit_tree(repository: Repository, tree: str, changes: Mapping[str, Leaf | None]) -> str:
     """Change some entries of the tree `tree` ("" for an empty one), and return the id of the new tree.
 

@@ -73,7 +73,6 @@ def _place(text: str, name: str) -> tuple[int, int] | None:
         return None
     start, end = text.find(BEGIN), text.find(END)
     if begins != 1 or ends != 1 or end < start:
-        raise MemctlError(
-            f"{name}: memctl's block must have one line {BEGIN} and one line {END}", "correct these two lines by hand"
-        )
+        message = f"{name}: memctl's block must have one line {BEGIN} and one line {END}"
+        raise MemctlError(message, "correct these two lines by hand")
     return start, end + len(END)

@@ -39,6 +39,7 @@ _PATIENCE = 4.0  # seconds to wait for the work of earlier events; hosts give a 
 _LAST_PATIENCE = 20.0  # seconds to wait at the end of a session; hosts give it 60 s (Codex 3, and the job stays queued)
 _LATE = "The memory's pack is missing here: it took more than {:g} s. `memctl rehydrate` prints it. (memctl)\n"
 _MOST_AT_ONCE = 3  # killed sessions that are summarized at one start
+_IN_JSON = (START, TOOL, PROMPT, AGENT, STOP)  # events whose answers reach the model in JSON
 _MOMENT = 0.02  # seconds to wait for a lock that others hold only for a moment
 
 Later = Callable[[], object]
@@ -111,7 +112,7 @@ def answer(
     repository, place, root = found
     folder = SessionDir(root, payload.key)
     if not _is_trusted(repository, folder, what, environ):
-        return _warning(host, payload, data, environ) if what == START and what in host.speaks else ""
+        return _warning(host, payload, data, environ) if what == START else ""
     later: list[Later] = []
     call = _EventCall(host, payload, folder, environ, repository, place, log.moment(environ), later)
     if _is_known(call.folder, data, what, environ):
@@ -124,11 +125,7 @@ def answer(
     else:
         for do in later:
             do()
-    return (
-        event_payload.render_answer(host, payload.event, text)
-        if text and (what in (AGENT, STOP) or what in host.speaks)
-        else text
-    )
+    return event_payload.render_answer(host, payload.event, text) if text and what in _IN_JSON else text
 
 
 def _find_root(start: Path | None, environ: Mapping[str, str], cwd: str) -> tuple[Repository, Path, Path] | None:
@@ -241,9 +238,7 @@ def _prompt(call: _EventCall) -> str:
     owed = _owed_context(call)  # before the prompt is noted, so that it has the state of the compacted context
     if call.payload.prompt and not call.host.reads:
         _attempt(call, lambda: _note_prompt(call))
-    if owed or not call.payload.prompt or PROMPT not in call.host.speaks:
-        return owed
-    return _recall(call)
+    return owed or (_recall(call) if call.payload.prompt else "")
 
 
 def _recall(call: _EventCall) -> str:

@@ -40,10 +40,8 @@ _AT_ONCE = 3  # files in the answer to one call
 _NO_MARKUP = str.maketrans({"<": "\u2039", "[": "(", "]": ")"})  # "->" stays: without "<" there is no tag
 _SECONDS = 1.0  # to wait for Git
 _BYTES = 64 * 1024  # of a record's file that are read
-_READERS = (
-    "Read",
-    "read_file",
-)  # Claude Code's and Gemini CLI's; `session.tool_calls`, which takes 10 ms, knows all tools
+# Claude Code's and Gemini CLI's; `session.tool_calls`, which takes 10 ms, knows all tools.
+_READERS = ("Read", "read_file")
 _LOOKED_AT, _WORDS = 16 * 1024, 300  # characters and words of an argument that are searched for files
 _LONGEST_PATH = 4096
 _BETWEEN_WORDS = str.maketrans(dict.fromkeys("'\"`;|&()<>=,:", " "))
@@ -88,10 +86,8 @@ def before(repository: Repository, place: Path, folder: SessionDir, payload: Pay
         return ""
     for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
         if is_written and record.status != PROPOSED and folder.mark_shown(_mark(name)):
-            text = (
-                f"{_sentence(name, record, reason, others)} Check the change against this record; the next attempt is"
-                " allowed."
-            )
+            text = _sentence(name, record, reason, others)
+            text += " Check the change against this record; the next attempt is allowed."
             answer = {"hookEventName": payload.event, "permissionDecision": DENY, "permissionDecisionReason": text}
             return json.dumps({"hookSpecificOutput": answer})
     return ""

@@ -145,28 +145,24 @@ def settings_edit(
     if call is None:
 
         def remove(text: str) -> str:
-            return settings.change_list(
-                settings.remove_hooks(text, name), path, [], _own_rules(original, allowed), name
-            )
+            ours = _own_rules(original, allowed)
+            return settings.change_list(settings.remove_hooks(text, name), path, [], ours, name)
 
         return _removal(file, name, top, remove, originals)
     text, _ = _text(_content(target, name), name)
     try:
         present = settings.list_at(text, path, name) if path and text.strip() else []
         wanted, gone = _choice(allowed, original, present)
-        edit = _addition(
-            file,
-            name,
-            top,
-            lambda text: settings.change_list(settings.add_hooks(text, host, call, name), path, wanted, gone, name),
-        )
+
+        def add(text: str) -> str:
+            return settings.change_list(settings.add_hooks(text, host, call, name), path, wanted, gone, name)
+
+        edit = _addition(file, name, top, add)
     except MemctlError as error:
         wanted = permissions.choose(allowed.rules, allowed.groups, (), [])
         lines = settings.change_list(settings.add_hooks("", host, call, name), path, wanted, [], name)
-        hint = (
-            f"nothing was changed; correct the file and run the command again, or add this by hand:\n{lines.rstrip()}"
-        )
-        raise MemctlError(error.message, hint) from None
+        hint = "nothing was changed; correct the file and run the command again, or add this by hand:"
+        raise MemctlError(error.message, f"{hint}\n{lines.rstrip()}") from None
     return _with_rules(edit, original, allowed, wanted, present)
 
 
@@ -209,12 +205,11 @@ def declined_rules(host: Host, environ: Mapping[str, str]) -> list[str]:
         return []
     try:
         text, _ = _text(_content(file, own.shown), own.shown)
-        rules = (
-            permissions.rules_in(text, form.rules()) if form.file else settings.list_at(text, form.setting, own.shown)
-        )
+        in_settings = [] if form.file else settings.list_at(text, form.setting, own.shown)
     except MemctlError:
         return []
-    return [rule for rule in originals.offered if rule not in rules]
+    present = permissions.rules_in(text, form.rules()) if form.file else in_settings
+    return [rule for rule in originals.offered if rule not in present]
 
 
 def _choice(allowed: Allowed, original: OriginalFile | None, present: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -234,11 +229,9 @@ def _with_rules(
 ) -> Edit:
     """Return an edit with the permission rules that it offers and that memctl has added so far."""
     before = original.put if original else ()
-    return msgspec.structs.replace(
-        edit,
-        offered=tuple(rule for of in allowed.rules.values() for rule in of),
-        put=(*before, *(rule for rule in wanted if rule not in present and rule not in before)),
-    )
+    new = (rule for rule in wanted if rule not in present and rule not in before)
+    offered = tuple(rule for of in allowed.rules.values() for rule in of)
+    return msgspec.structs.replace(edit, offered=offered, put=(*before, *new))
 
 
 def guide_edits(folder: Path, top: Path, originals: OriginalFiles, *, remove: bool) -> list[Edit]:
@@ -279,8 +272,9 @@ def carry_out(edit: Edit, originals: OriginalFiles, *, remove: bool) -> None:
     try:
         if remove:
             _write(edit)
-            if edit.after is None and original and original.made_folder:
-                _remove_if_empty(edit.file.parent)
+            folder = edit.file.parent
+            if edit.after is None and original and original.made_folder and not any(folder.iterdir()):
+                folder.rmdir()
             originals.forget(edit.file)
             return
         is_ours = original is not None and edit.before is not None and original.after == _digest(edit.before)
@@ -300,9 +294,8 @@ def _addition(file: Path, name: str, top: Path | None, change: Callable[[str], s
     before = _content(target, name)
     text, has_mark = _text(before, name)
     after = change(text)
-    if before is not None and after == text:
-        return Edit(name, target, before, before)
-    return Edit(name, target, before, ((_BOM if has_mark else "") + after).encode())
+    is_same = before is not None and after == text
+    return Edit(name, target, before, before if is_same else _encode(after, has_mark))
 
 
 def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], str], originals: OriginalFiles) -> Edit:
@@ -313,16 +306,15 @@ def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], st
         return Edit(name, target, None, None, "the file does not exist")
     original = originals.find(target)
     if original is not None and original.after == _digest(before):
-        return Edit(
-            name, target, before, None if original.before is None else _without_ours(original.before, name, change)
-        )
+        former = None if original.before is None else _without_ours(original.before, name, change)
+        return Edit(name, target, before, former)
     text, has_mark = _text(before, name)
     after = change(text)
     if after == text:
         return Edit(name, target, before, before, "the file has no entries of memctl")
     if original is not None and original.before is None and original.after and after.strip() in ("", "{}"):
         return Edit(name, target, before, None)  # memctl created the file, and nothing else is in it
-    return Edit(name, target, before, ((_BOM if has_mark else "") + after).encode())
+    return Edit(name, target, before, _encode(after, has_mark))
 
 
 def _without_ours(encoded: str, name: str, change: Callable[[str], str]) -> bytes:
@@ -330,7 +322,11 @@ def _without_ours(encoded: str, name: str, change: Callable[[str], str]) -> byte
     data = base64.b64decode(encoded)
     text, has_mark = _text(data, name)
     after = change(text)
-    return data if after == text else ((_BOM if has_mark else "") + after).encode()
+    return data if after == text else _encode(after, has_mark)
+
+
+def _encode(text: str, has_mark: bool) -> bytes:
+    return ((_BOM if has_mark else "") + text).encode()
 
 
 def _target(file: Path, name: str, top: Path | None) -> Path:
@@ -340,9 +336,8 @@ def _target(file: Path, name: str, top: Path | None) -> Path:
     """
     target = Path(os.path.realpath(file))
     if top is not None and not target.is_relative_to(os.path.realpath(top)):
-        raise MemctlError(
-            f"{name} is a link to {target}, which is outside of the project", f"replace the link {name} with a file"
-        )
+        hint = f"replace the link {name} with a file"
+        raise MemctlError(f"{name} is a link to {target}, which is outside of the project", hint)
     return target
 
 
@@ -353,10 +348,8 @@ def _content(file: Path, name: str) -> bytes | None:
         if not stat.S_ISREG(status.st_mode):
             raise MemctlError(f"{name} is not a regular file", f"move {name} away first")
         if status.st_size > _MOST_BYTES:
-            raise MemctlError(
-                f"{name} has {status.st_size:,} bytes, which is too large for a settings file",
-                f"memctl edits files of at most {_MOST_BYTES:,} bytes; check that {name} is a settings file",
-            )
+            hint = f"memctl edits files of at most {_MOST_BYTES:,} bytes; check that {name} is a settings file"
+            raise MemctlError(f"{name} has {status.st_size:,} bytes, which is too large for a settings file", hint)
         return file.read_bytes()
     except FileNotFoundError:
         return None
@@ -388,11 +381,6 @@ def _write(edit: Edit) -> None:
     if mode is not None:
         os.chmod(temporary, mode)
     os.replace(temporary, edit.file)
-
-
-def _remove_if_empty(folder: Path) -> None:
-    if not any(folder.iterdir()):
-        folder.rmdir()
 
 
 def _digest(data: bytes) -> str:

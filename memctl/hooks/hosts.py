@@ -24,7 +24,6 @@ class Host(NamedTuple):
 
     - `events`: the events that memctl has hooks for: from the host's name of an event to memctl's name of it, as in
       `{"PostToolUse": "tool"}`.
-    - `speaks`: the events (memctl's names) whose answers reach the model.
     - `instructs`: whether the answer to the event before a compaction is added to the instructions of the model that
       summarizes the context.
     - `silent`: whether the host sends no event for a compaction; memctl then looks for compactions in the transcript
@@ -53,7 +52,6 @@ class Host(NamedTuple):
     name: str
     title: str
     events: Mapping[str, str]
-    speaks: tuple[str, ...]
     folder: str
     shared: str
     own: str = ""
@@ -83,7 +81,6 @@ CLAUDE_CODE = Host(
         "Stop": STOP,
         "SessionEnd": END,
     },
-    (START, TOOL, PROMPT),
     ".claude",
     "settings.json",
     "settings.local.json",
@@ -100,15 +97,7 @@ CODEX = Host(
     agent_env.CODEX.host,
     agent_env.CODEX.title,
     # Older versions have no SessionEnd and ignore unknown events. The prompt of a sub-agent comes as UserPromptSubmit.
-    {
-        "SessionStart": START,
-        "UserPromptSubmit": PROMPT,
-        "PostToolUse": TOOL,
-        "PreCompact": COMPACT,
-        "Stop": STOP,
-        "SessionEnd": END,
-    },
-    (START, TOOL, PROMPT),
+    {event: what for event, what in CLAUDE_CODE.events.items() if what != AGENT},
     ".codex",
     "hooks.json",
     last=3,  # Codex warns of a longer limit
@@ -129,7 +118,6 @@ GEMINI = Host(
         "AfterAgent": STOP,
         "SessionEnd": END,
     },
-    (START, TOOL, PROMPT),
     ".gemini",
     "settings.json",
     second=1000,

@@ -45,12 +45,15 @@ def parse(text: str, name: str) -> dict[str, Any]:
         value = json.loads(_plain(text) if text.strip() else "{}", parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         where = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise MemctlError(
-            f"{name}{where} is not valid JSON: {getattr(error, 'msg', error)}", "nothing was changed; correct the file"
-        ) from None
+        raise fault(f"{name}{where} is not valid JSON: {getattr(error, 'msg', error)}") from None
     if not isinstance(value, dict):
-        raise MemctlError(f"{name} is not a JSON object", "nothing was changed; correct the file")
+        raise fault(f"{name} is not a JSON object")
     return value
+
+
+def fault(message: str) -> MemctlError:
+    """Return the error for a file whose text can't be edited."""
+    return MemctlError(message, "nothing was changed; correct the file")
 
 
 def extras(text: str) -> list[str]:
@@ -67,15 +70,10 @@ def value_at(text: str, path: Sequence[str | int]) -> int | None:
         if plain[at : at + 1] != ("{" if isinstance(step, str) else "["):
             return None
         members = _spans(plain, at)
-        if isinstance(step, str):
-            matching = [span for span in members if span.key == step]
-            if not matching:
-                return None
-            at = matching[-1].value  # the last of several members with one key counts, as in JSON parsers
-        elif step < len(members):
-            at = members[step].value
-        else:
+        meant = [span for span in members if span.key == step] if isinstance(step, str) else members[step : step + 1]
+        if not meant:
             return None
+        at = meant[-1].value  # the last of several members with one key counts, as in JSON parsers
     return at
 
 

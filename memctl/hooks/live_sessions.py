@@ -92,9 +92,8 @@ def running_sessions(root: Path, place: Path, pause: float) -> list[SessionDir]:
     folder in which hooks keep their data (`Memory.hooks`), `place` the folder with the memory, and `pause` the seconds
     without activity after which a session counts as killed.
     """
-    return [
-        session for session, alive in _others(SessionDir(root, _NOBODY), place) if not _is_killed(session, alive, pause)
-    ]
+    others = _others(SessionDir(root, _NOBODY), place)
+    return [session for session, alive in others if not _is_killed(session, alive, pause)]
 
 
 def _others(folder: SessionDir, place: Path) -> list[tuple[SessionDir, LiveSession]]:

@@ -26,9 +26,8 @@ def add(root: Path, name: str, entry: Mapping[str, Any]) -> None:
     file = root / name
     if file.exists() and file.stat().st_size > _MOST_BYTES:
         os.replace(file, older(file))
-    with open(
-        private_files.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab"
-    ) as stream:  # one write, so that lines of several processes don't mix
+    with open(private_files.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as stream:
+        # One write, so that lines of several processes don't mix.
         stream.write(json.dumps(entry, ensure_ascii=True).encode() + b"\n")
 
 

@@ -99,9 +99,8 @@ def choose(
     for group, of in rules.items():
         is_left_out = any(rule in offered for rule in of) and not any(rule in present for rule in of)
         for rule in of:
-            is_wanted = (
-                group in groups if groups is not None else rule in present or (rule not in offered and not is_left_out)
-            )
+            is_new = rule not in offered and not is_left_out
+            is_wanted = group in groups if groups is not None else rule in present or is_new
             if is_wanted and rule not in chosen:
                 chosen.append(rule)
     return chosen
@@ -146,16 +145,11 @@ def granted_rules(host: Host, text: str, rules: str, name: str) -> list[str]:
     if form.file:
         return rules_in(rules, form.rules())
     above = form.setting[:-1]
-    lists = {
-        key: [rule for rule in settings.list_at(text or "{}", (*above, key), name) if isinstance(rule, str)]
-        for key in (form.setting[-1], *_STRONGER)
-    }
-    stronger = [re.sub(r"(?:[:( ]\*)?\)?$", "", rule) for key in _STRONGER for rule in lists[key]]
-    return [
-        rule
-        for rule in lists[form.setting[-1]]
-        if not any(re.match(rf"{re.escape(one)}(?![\w-])", rule) for one in stronger)
-    ]
+    lists = (settings.list_at(text or "{}", (*above, key), name) for key in (form.setting[-1], *_STRONGER))
+    allowed, *others = ([rule for rule in rules if isinstance(rule, str)] for rules in lists)
+    stronger = [re.sub(r"(?:[:( ]\*)?\)?$", "", rule) for rules in others for rule in rules]
+    patterns = [re.compile(rf"{re.escape(rule)}(?![\w-])") for rule in stronger]
+    return [rule for rule in allowed if not any(pattern.match(rule) for pattern in patterns)]
 
 
 def describe(host: Host, rules: Collection[str]) -> str:
@@ -166,13 +160,10 @@ def describe(host: Host, rules: Collection[str]) -> str:
     }
     parts = [f"to {group}, memctl {', '.join(commands)}" for group, commands in allowed.items() if commands]
     if not parts:
-        return (
-            "agents have to ask before they run memctl; `--allow all`, `--allow record` or `--allow read` changes that"
-        )
-    hooks = (
-        "; each record is a commit, which runs your Git hooks; if a Git hook was changed, agents' commits wait until"
-        " you run `memctl commit`"
-        if allowed[RECORD]
-        else ""
-    )
-    return f"agents may run without asking: {'; '.join(parts)} (`--allow read` or `--allow none` limits that){hooks}"
+        ways = "`--allow all`, `--allow record` or `--allow read`"
+        return f"agents have to ask before they run memctl; {ways} changes that"
+    line = f"agents may run without asking: {'; '.join(parts)} (`--allow read` or `--allow none` limits that)"
+    if allowed[RECORD]:
+        line += "; each record is a commit, which runs your Git hooks; if a Git hook was changed, agents' commits wait"
+        line += " until you run `memctl commit`"
+    return line

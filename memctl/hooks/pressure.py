@@ -140,14 +140,11 @@ def _text(calls: int, fill: ContextFill | None) -> str:
     from memctl.text.phrases import quantity
 
     number = f"{quantity(calls, 'tool call')} since the context was last compacted"
-    full = (
-        f"; it holds {fill.tokens:,} tokens, {fill.share:.0%} of the {fill.limit:,} at which the host compacts it"
-        f" by itself ({fill.zone})"
-        if fill
-        else ""
-    )
+    if fill:
+        number += f"; it holds {fill.tokens:,} tokens, {fill.share:.0%} of the {fill.limit:,} at which the host"
+        number += f" compacts it by itself ({fill.zone})"
     return (
-        f"memctl: {number}{full}. At the next natural break, save where you are with `memctl checkpoint save --done A"
+        f"memctl: {number}. At the next natural break, save where you are with `memctl checkpoint save --done A"
         " --doing B --next C` (the first time with `--task T`) and record what was decided, then suggest to the user to"
         " compact (/compact in Claude Code and Codex, /compress in Gemini CLI). memctl gives the state back afterwards."
         " Don't stop in the middle of a step for this."

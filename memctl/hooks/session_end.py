@@ -28,9 +28,7 @@ def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None
     for the session.
     """
     draft = draft_page.read(folder)
-    if draft is None:
-        return
-    if not (
+    if draft is None or not (
         is_worth_keeping(memory, draft, session_state.read(folder)) or (was_killed and draft.values.get("tool_calls"))
     ):
         return
@@ -80,11 +78,9 @@ def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | N
     is_of_git = draft.values.get("transcript") == GIT
     if not (draft.values.get("turns") or is_of_git or has_page or (state is not None and state.task.goal)):
         return False
-    return (
-        bool(draft.files.get(session_page.CHANGED))
-        or any(draft.lines.get(heading) for heading in _WORTH)
-        or (has_page and (is_of_git or any(draft.values.get(name) for name in _ACTIVITY)))
-    )
+    if draft.files.get(session_page.CHANGED) or any(draft.lines.get(heading) for heading in _WORTH):
+        return True
+    return has_page and (is_of_git or any(draft.values.get(name) for name in _ACTIVITY))
 
 
 def _nothing() -> Change:

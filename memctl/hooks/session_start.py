@@ -177,11 +177,8 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     made = budget_fill.fill(draft, "markdown", room, size)
     included = set(made.included())
     with suppress(OSError):  # if the disk is full or read-only, retrievals are not counted
-        retrieval_counts.count(
-            memory.repository.shared,
-            [record.memory_id for record in snapshot.open_records if record.id in included],
-            memory.now,
-        )
+        counted = [record.memory_id for record in snapshot.open_records if record.id in included]
+        retrieval_counts.count(memory.repository.shared, counted, memory.now)
     return made.text
 
 

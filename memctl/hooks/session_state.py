@@ -144,7 +144,13 @@ def note_prompt(folder: SessionDir, prompt: str) -> None:
     state = read(folder) or SessionState()
     after = progress.advance(progress_of(state), progress.Part([Event(PROMPT, prompt)]), line=checkpoint_line)
     if after.state != state.task:
-        update(folder, task=after.state, is_over=after.is_over, is_compacted=after.is_compacted)
+        write(folder, with_progress(state, after))
+
+
+def with_progress(state: SessionState, after: Progress) -> SessionState:
+    """Return the state of a session with the progress of its task after a further part."""
+    flags = {"is_over": after.is_over, "is_compacted": after.is_compacted}
+    return msgspec.structs.replace(state, task=after.state, created=after.created, **flags)
 
 
 def note_answer(folder: SessionDir, answer: str) -> None:

@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memctl.errors import MemctlError
 from memctl.hooks import json_edit
 from memctl.hooks.hosts import BEFORE, CLAUDE_CODE, CODEX, END, GEMINI, HOSTS, TOOL, Host
 
@@ -122,19 +121,18 @@ def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
     `text` are the settings, `call` are the fields that make a hook call memctl (`hook_call`), and `name` is the file's
     name for messages. Raises MemctlError if the settings have hooks in a form that memctl does not know.
     """
-    text = (
-        remove_hooks(text, name, host.events) if text.strip() else "{}\n"
-    )  # an older memctl may have hooked other events
+    # An older memctl may have hooked other events.
+    text = remove_hooks(text, name, host.events) if text.strip() else "{}\n"
     values = json_edit.parse(text, name)
     hooks = values.get("hooks", {})
     if not isinstance(hooks, dict):
-        raise MemctlError(f"{name}: `hooks` must be an object", "nothing was changed; correct the file")
+        raise json_edit.fault(f"{name}: `hooks` must be an object")
     if "hooks" not in values:
         text = json_edit.insert(text, _at(text, []), {}, "hooks")
     for event, group in hook_groups(host, call).items():
         present = hooks.get(event, [])
         if not isinstance(present, list):
-            raise MemctlError(f"{name}: `hooks.{event}` must be a list", "nothing was changed; correct the file")
+            raise json_edit.fault(f"{name}: `hooks.{event}` must be a list")
         place = next((group_place for group_place in _places(values) if group_place[0] == event), None)
         if place is None:
             if event not in hooks:
@@ -158,11 +156,9 @@ def list_at(text: str, path: Sequence[str], name: str) -> list[Any]:
     """
     value: Any = json_edit.parse(text, name)
     for step in path:
-        if not isinstance(value, dict):
-            raise MemctlError(f"{name}: `{'.'.join(path)}` must be a list", "nothing was changed; correct the file")
-        value = value.get(step, [] if step == path[-1] else {})
+        value = value.get(step, [] if step == path[-1] else {}) if isinstance(value, dict) else None
     if not isinstance(value, list):
-        raise MemctlError(f"{name}: `{'.'.join(path)}` must be a list", "nothing was changed; correct the file")
+        raise json_edit.fault(f"{name}: `{'.'.join(path)}` must be a list")
     return value
 
 

@@ -73,7 +73,9 @@ def compactions(root: Path) -> list[CompactionCount]:
     for entry in log.entries(root, log.COMPACTIONS):
         line = str(entry.get("line") or "")
         if entry.get("kind") == "left":
-            _set_after(counts, by_line.get(line), _number(entry.get("after")))
+            left = by_line.get(line)
+            if left is not None and counts[left].after is None:
+                counts[left] = msgspec.structs.replace(counts[left], after=_number(entry.get("after")))
             continue
         one = _read(entry)
         if one is None or line in by_line:
@@ -92,12 +94,6 @@ def compactions(root: Path) -> list[CompactionCount]:
         if line:
             by_line[line] = place
     return sorted(counts, key=lambda entry: entry.at)
-
-
-def _set_after(counts: list[CompactionCount], place: int | None, after: int | None) -> None:
-    """Set the tokens that a compaction left, if they are unknown."""
-    if place is not None and counts[place].after is None:
-        counts[place] = msgspec.structs.replace(counts[place], after=after)
 
 
 def figures(counts: Iterable[CompactionCount]) -> Figures:
@@ -136,9 +132,8 @@ def _number(value: Any) -> int | None:
 def _is_same(noted: CompactionCount, boundary: CompactionCount) -> bool:
     """Return whether a transcript's entry (`boundary`) is the compaction that a hook logged shortly before."""
     seconds = timestamps.to_epoch(boundary.at) - timestamps.to_epoch(noted.at)
-    return (
-        noted.session == boundary.session and noted.after is None and noted.calls is not None and 0 <= seconds <= _NEAR
-    )
+    is_open = noted.after is None and noted.calls is not None
+    return noted.session == boundary.session and is_open and 0 <= seconds <= _NEAR
 
 
 def _median(values: Iterable[int | None]) -> float | None:

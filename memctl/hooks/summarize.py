@@ -75,9 +75,8 @@ def _update_by_git(memory: Memory, folder: SessionDir, state: SessionState, call
     if state.began is None:
         return state
     began = msgspec.structs.replace(state.began, intent=state.began.intent or state.task.goal)
-    answers = tuple(
-        Event(ANSWER, answer) for answer in state.answers if list(extraction.of_events([Event(ANSWER, answer)]))
-    )
+    events = [Event(ANSWER, answer) for answer in state.answers]
+    answers = tuple(event for event in events if list(extraction.of_events([event])))
     session = Session(GIT, (*calls, *answers))
     summary = collect.gather(memory, session, folder.key, began)
     if session.events:
@@ -93,26 +92,12 @@ def _update_by_git(memory: Memory, folder: SessionDir, state: SessionState, call
 def _advance(memory: Memory, state: SessionState, session: Session, summary: SessionSummary) -> SessionState:
     """Return the state of a session after a part of its transcript."""
     files = trail.touched_files(session.events, Places(memory.repository.top, session.cwd), summary.trail)
-    ours = f"{memory.prefix}/"
-    part = Part(
-        session.events,
-        summary.found,
-        summary.failures,
-        summary.succeeded,
-        [file for file in files if not file.path.startswith(ours)],
-    )
-    after = progress.advance(
-        session_state.progress_of(state), part, by=memory.actor, line=session_state.checkpoint_line
-    )
+    files = [file for file in files if not file.path.startswith(f"{memory.prefix}/")]
+    part = Part(session.events, summary.found, summary.failures, summary.succeeded, files)
+    known = session_state.progress_of(state)
+    after = progress.advance(known, part, by=memory.actor, line=session_state.checkpoint_line)
     succeeded = session_state.latest(map(redacted_line, summary.succeeded), state.succeeded, session_state.MOST_STEPS)
-    return msgspec.structs.replace(
-        state,
-        task=after.state,
-        created=after.created,
-        is_over=after.is_over,
-        is_compacted=after.is_compacted,
-        succeeded=succeeded,
-    )
+    return msgspec.structs.replace(session_state.with_progress(state, after), succeeded=succeeded)
 
 
 def _note(folder: SessionDir, part: TranscriptPart) -> None:

@@ -122,11 +122,8 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
             break
     if best is None:
         needed = builder.cost(tried[-1], [])
-        raise MemctlError(
-            f"a budget of {quantity(budget, 'token')} is too small for the format {form}",
-            f"give a budget of at least {needed} tokens",
-            USAGE,
-        )
+        message = f"a budget of {quantity(budget, 'token')} is too small for the format {form}"
+        raise MemctlError(message, f"give a budget of at least {needed} tokens", USAGE)
     return builder.pack(*best)
 
 
@@ -148,15 +145,10 @@ class _PackBuilder:
         self._largest = budget - count(notices)  # the most tokens of an item
         self._whole = draft.whole() if draft.whole else iter(())
         self._built: list[Item] = []  # the items of `draft.others` that were built so far
-        self._left_out_cache: tuple[frozenset[str] | None, list[OmittedItem]] = (
-            None,
-            [],
-        )  # the last result of `left_out`
-        self._totals: Counter[tuple[str, str]] = Counter()  # its numbers by section and kind
-        self._most_lines_cache: tuple[tuple[int, list[str]] | None, tuple[int, int]] = (
-            None,
-            (0, 0),
-        )  # that of `_most_lines`
+        # The last result of `left_out`, its numbers by section and kind, and the last result of `_most_lines`.
+        self._left_out_cache: tuple[frozenset[str] | None, list[OmittedItem]] = None, []
+        self._totals: Counter[tuple[str, str]] = Counter()
+        self._most_lines_cache: tuple[tuple[int, list[str]] | None, tuple[int, int]] = None, (0, 0)
         self._named: list[Item] = []  # items whose titles come before all others
         self._first, self._named = self._fair_choice()
 
@@ -303,10 +295,8 @@ class _PackBuilder:
 
         Here an item may have the text of another one.
         """
-        room, keys = (
-            self._budget - self.cost(frame, chosen, *self._most_lines(frame, chosen)),
-            {item.key for item in chosen},
-        )
+        room = self._budget - self.cost(frame, chosen, *self._most_lines(frame, chosen))
+        keys = {item.key for item in chosen}
         keys |= {item.key for part in self.draft.parts if part.limit for item in part.items}
         for item in (*self.draft.items(), *self._built):
             if item.key in keys or self._costs[item.key] > room or not self._may_fill(item):
@@ -367,10 +357,8 @@ class _PackBuilder:
         for width in _WIDTHS:
             most, line = self._line_limit(frame, chosen, width, least)
             guess = lines[0] + 1 if lines[0] else int((self._budget - self.cost(frame, chosen)) / line)
-            lines = (
-                most_within(partial(self.cost, frame, chosen, width=width), self._budget, most, guess, line),
-                width,
-            )
+            cost = partial(self.cost, frame, chosen, width=width)
+            lines = most_within(cost, self._budget, most, guess, line), width
             if lines[0] >= least:
                 break
         self._most_lines_cache = key, lines
@@ -391,9 +379,8 @@ class _PackBuilder:
         most = min(len(left), 2 + self._budget // _LINE)
 
         def plain(number: int) -> int:
-            return self._count(
-                "".join(f"- {each.id} {omissions.shorten(each, width).line}\n" for each in left[:number])
-            )
+            lines = (f"- {each.id} {omissions.shorten(each, width).line}\n" for each in left[:number])
+            return self._count("".join(lines))
 
         line = max(1.0, plain(_SAMPLE) / max(1, min(_SAMPLE, len(left))))
         if not chosen:
@@ -440,10 +427,8 @@ class _PackBuilder:
         """Return notes with the titles of items that are not whole: for the beginning, with a few, and for the end."""
         first = [item for item in items if self._costs[item.key] > self._largest or self._is_leading(item)][:_NAMED]
         rest = [f"- {omissions.name(item)}" for item in items if item not in first]
-        return (
-            [PackNote(*_TITLES, "; ".join(map(omissions.name, first)), essential=True)] if first else [],
-            [PackNote(*_MORE_TITLES, "\n".join(rest), essential=True)] if rest else [],
-        )
+        named = [PackNote(*_TITLES, "; ".join(map(omissions.name, first)), essential=True)] if first else []
+        return named, [PackNote(*_MORE_TITLES, "\n".join(rest), essential=True)] if rest else []
 
     def _by_part(self, keys: set[str], chosen: list[Item]) -> list[tuple[PackPart, list[Item]]]:
         """Return the items with these keys by their part; items without a part are in `draft.rest`."""
@@ -473,9 +458,7 @@ class _PackBuilder:
     def left_out(self, packed: list[Item]) -> list[OmittedItem]:
         """Return the items that are not in the pack: first the chosen ones that did not fit, then the others."""
         keys = frozenset(item.key for item in packed)
-        if (
-            self._left_out_cache[0] != keys
-        ):  # the text is built some dozens of times, and there may be 10,000 such items
+        if self._left_out_cache[0] != keys:  # the text is built dozens of times, and there may be 10,000 such items
             items = {item.key: item for item in (*self._named, *self.draft.items())}
             chosen = [self._with_reason(item, omissions.omit(item)) for item in items.values() if item.key not in keys]
             built = zip(self.draft.others, self._built, strict=False)

@@ -21,7 +21,7 @@ CountTokens = Callable[[str], int]
 
 PRESERVED, DISCARDABLE = 100, 30  # the score of protected blocks, and the highest score of discardable ones
 # The points of the parts of all other scores, 100 together; rules.md#compaction.
-RECENCY, REFERENCES, RELEVANCE, DENSITY = 30, 20, 30, 20
+_POINTS = {"recency": 30, "references": 20, "relevance": 30, "density": 20}
 DUPLICATE, LOW = "said again later", "of the least weight"
 
 
@@ -57,12 +57,7 @@ def score(block: ContextBlock) -> float:
         return PRESERVED
     if block.drops:
         return min(max(block.worth, 0), DISCARDABLE)
-    points = (
-        RECENCY * block.recency
-        + REFERENCES * block.references
-        + RELEVANCE * block.relevance
-        + DENSITY * block.density
-    )  # fmt: skip
+    points: float = sum(most * getattr(block, part) for part, most in _POINTS.items())
     return DISCARDABLE + 1 + points * (PRESERVED - DISCARDABLE - 2) / 100
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
@@ -121,12 +121,9 @@ def find_decision(text: str) -> str:
         for name, place in _find_decisions(text, words):
             places_by_name.setdefault(name, place)
         if len(places_by_name) > 1:
-            places = ", ".join(
-                f"{name} in line {text.count(chr(10), 0, at) + 1}" for name, at in places_by_name.items()
-            )
-            raise MemctlError(
-                f"the text states more than one decision: {places}", "say which one is valid with --decision"
-            )
+            places = [f"{name} in line {text.count(chr(10), 0, at) + 1}" for name, at in places_by_name.items()]
+            message = f"the text states more than one decision: {', '.join(places)}"
+            raise MemctlError(message, "say which one is valid with --decision")
         if places_by_name:
             return next(iter(places_by_name))
     return ""
@@ -189,23 +186,17 @@ def violations(text: str, decision: str, budget: int, count: CountTokens) -> lis
     """
     body, _ = _without_decision(text)
     kept_units, dropped = _judge_units(_units(body), decision)
-    problems = [
-        Violation(unit.line, f"{unit.reason}: {unit.text}") for unit in dropped if unit.reason != rules.HEADLINE
-    ]
-    problems += [
-        Violation(unit.line, f"{verdict.warning}: {unit.text}") for unit, verdict in kept_units if verdict.warning
-    ]
-    problems.sort(key=lambda violation: violation.line)
+    faults = [(unit.line, unit.reason, unit.text) for unit in dropped if unit.reason != rules.HEADLINE]
+    faults += [(unit.line, verdict.warning, unit.text) for unit, verdict in kept_units if verdict.warning]
+    problems = [Violation(line, f"{why}: {words}") for line, why, words in sorted(faults, key=lambda fault: fault[0])]
     if not decision:
         problems.append(Violation(0, f"the text states none of the decisions {', '.join(DECISIONS)}"))
     if not any(verdict.keeps in rules.ACTIONABLE for _, verdict in kept_units):
         problems.append(Violation(0, "the text has nothing that the next phase can act on"))
     tokens = count(f"{decision}\n\n{body.strip()}\n")
-    return (
-        [*problems, Violation(0, f"the text has {tokens:,} tokens, but at most {budget:,} are allowed")]
-        if tokens > budget
-        else problems
-    )
+    if tokens > budget:
+        problems.append(Violation(0, f"the text has {tokens:,} tokens, but at most {budget:,} are allowed"))
+    return problems
 
 
 _JudgedUnit = tuple[Unit, rules.UnitVerdict]
@@ -215,10 +206,8 @@ def _units(text: str) -> list[Unit]:
     """Return the sentences and blocks of a text; raises MemctlError if there are more than 20,000."""
     cut = list(islice(units(text), _MOST + 1))
     if len(cut) > _MOST:
-        raise MemctlError(
-            f"the text has more than {_MOST:,} sentences and blocks",
-            "ask the sub-agent for a shorter text, or give only a part of the text",
-        )
+        hint = "ask the sub-agent for a shorter text, or give only a part of the text"
+        raise MemctlError(f"the text has more than {_MOST:,} sentences and blocks", hint)
     return cut
 
 
@@ -227,11 +216,9 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
 
     The other lines keep their numbers. An open code block is closed.
     """
-    units_left = _units(text)
     lines = headings.close_fence(text).split("\n")
-    code = {
-        unit.line + offset for unit in units_left if unit.form == CODE for offset in range(unit.text.count("\n") + 1)
-    }
+    blocks = [range(unit.line, unit.line + unit.text.count("\n") + 1) for unit in _units(text) if unit.form == CODE]
+    code = set(chain.from_iterable(blocks))
     stated = []
     for number, line in enumerate(lines, start=1):
         if number not in code and _WHOLE_LINE.match(line):
@@ -288,9 +275,8 @@ def _select(
                 spent = tokens
         if chosen:
             break
-    return chosen, [
-        DroppedUnit(unit.line, unit.text, _no_room(budget)) for unit, _ in ordered if (unit, _) not in chosen
-    ]
+    left = [unit for unit, verdict in ordered if (unit, verdict) not in chosen]
+    return chosen, [DroppedUnit(unit.line, unit.text, _no_room(budget)) for unit in left]
 
 
 def _by_importance(judged: Sequence[_JudgedUnit]) -> list[list[_JudgedUnit]]:
@@ -406,9 +392,8 @@ def _of_object(data: dict[str, Any]) -> AgentResult:
     open_errors = [f"- Error: {message}" for message in _open_errors(data.get("errors"))]
     text = "\n".join([summary, *(["", *open_errors] if open_errors else [])])
     if not text.strip():
-        raise MemctlError(
-            "the JSON object has no context_summary and no findings", 'add {"context_summary": "…"} to the object'
-        )
+        hint = 'add {"context_summary": "…"} to the object'
+        raise MemctlError("the JSON object has no context_summary and no findings", hint)
     decision = str(data.get("decision") or "").strip().upper()
     paths = [path for name in _FILES for path in _paths(data.get(name), is_path=True)]
     raw = {f"findings.{name}": value for name, value in findings.items()} if isinstance(findings, dict) else {}
@@ -428,9 +413,8 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value] if value.strip() else []
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [
-        text if text.startswith("- ") else f"- {' '.join(text.split())}" for item in values for text in _texts(item)
-    ]
+    texts = [text for item in values for text in _texts(item)]
+    return [text if text.startswith("- ") else f"- {' '.join(text.split())}" for text in texts]
 
 
 def _open_errors(value: Any) -> Iterator[str]:

@@ -96,14 +96,11 @@ def _items(
 def _left_out(priorities: Priorities, packed: Collection[str], missing: Mapping[str, str]) -> list[OmittedItem]:
     """Return the best files that are not in the pack, at most 200, each with its score, tokens and reason."""
     others = (choice for choice in priorities.files if choice.path not in packed)
-    return [
-        OmittedItem(
-            choice.path,
-            f"score {choice.score.score:g}, {quantity(choice.tokens.tokens, 'token')}",
-            missing.get(choice.path) or choice.left_out or NO_ROOM,
-        )
-        for choice in islice(others, _LISTED)
-    ]
+    left = []
+    for choice in islice(others, _LISTED):
+        size = f"score {choice.score.score:g}, {quantity(choice.tokens.tokens, 'token')}"
+        left.append(OmittedItem(choice.path, size, missing.get(choice.path) or choice.left_out or NO_ROOM))
+    return left
 
 
 def _draft(

@@ -137,9 +137,8 @@ class HandoffReport(msgspec.Struct, frozen=True):
         there = f"{self.after:,} of them in the package ({less})"
         lines = [f"records and pages: {self.before:,} tokens, {there if self.after else 'none of them in the package'}"]
         if self.after and self.reduction < self.aim:
-            lines.append(
-                f"the aim is not reached, since a package of less than {self.least:,} tokens leaves out no open record"
-            )
+            why = f"a package of less than {self.least:,} tokens leaves out no open record"
+            lines.append(f"the aim is not reached, since {why}")
         lines += [f"left out: {number:,} {why}" for why, number in sorted(self.removed.items())]
         lines += [
             "the budget is too small for all that a handoff must contain: only the most important records are included"
@@ -206,10 +205,8 @@ def package(
         lacking = [f"- {check}" for check in report.checks if check.missing]
         is_small = request.budget < request.rules.budget
         larger = "give a larger --budget" if is_small else "choose a --type with a larger budget"
-        raise MemctlError(
-            "\n".join(["the budget is too small for what the handoff must contain:", *lacking]),
-            f"hand over fewer sections (--section), or {larger}",
-        )
+        message = "\n".join(["the budget is too small for what the handoff must contain:", *lacking])
+        raise MemctlError(message, f"hand over fewer sections (--section), or {larger}")
     return Package(request, pack, groups, expertise, report)
 
 
@@ -283,10 +280,9 @@ def _opening_notes(request: HandoffRequest, expertise: str, scope: Scope) -> tup
     head += f". `memctl handoff accept {request.id}` takes it over."
     more = sum(record not in scope.records for record in scope.known)
     if request.rules.is_narrow and more:
-        commands = (
-            "; ".join(f"`memctl list --section {section[1:]}`" for section in request.sections) or "`memctl list`"
-        )
-        head += f" The memory has {quantity(more, 'more record')}: {commands}."
+        lists = [f"`memctl list --section {section[1:]}`" for section in request.sections] or ["`memctl list`"]
+        head += f" The memory has {quantity(more, 'more record')}: {'; '.join(lists)}."
+    changes = "; ".join(one_line(f"{path} ({how})") for path, how in request.changes)
     texts = [
         ("handoff_metadata", "", head),
         ("reason", "Reason", one_line(request.reason)),
@@ -294,11 +290,7 @@ def _opening_notes(request: HandoffRequest, expertise: str, scope: Scope) -> tup
         ("agent_expertise_match", "Expertise", expertise),
         ("executive_summary", "", request.summary.strip()),
         ("ownership_transfers", "Ownership", "; ".join(map(one_line, request.transfers))),
-        (
-            "recent_changes",
-            "Last changed files",
-            "; ".join(one_line(f"{path} ({how})") for path, how in request.changes),
-        ),
+        ("recent_changes", "Last changed files", changes),
     ]
     notes = [PackNote(name, title, text, essential=True) for name, title, text in texts if text]
     return (notes[0], NOTICED, *notes[1:])
@@ -401,9 +393,8 @@ def offer(
     request = whole.request
     context = {name: request.lines[name] for name in ("inputs", "expected_outputs", "deliverables", "constraints")}
     mission = request.task or change.title
-    noted = events.note_handoff(
-        memory, request.id, OFFERED, request.to_agent_id, request.sections, mission=mission, **context
-    )
+    taker = request.to_agent_id
+    noted = events.note_handoff(memory, request.id, OFFERED, taker, request.sections, mission=mission, **context)
     return OfferOutcome(done, whole, tuple(noted))
 
 

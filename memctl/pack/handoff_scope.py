@@ -152,18 +152,12 @@ def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sou
     """
     tasks = [record for record in known if record.memory_type == "state" and record.is_open]
     worked = sources.worked(tasks)
-    own = [
-        checkpoint
-        for checkpoint in last_work.checkpoints(snapshot)
-        if checkpoint.saved_by == giver and not checkpoint.is_finished
-    ]
-    saved = {
-        task.path: checkpoint.saved_at for checkpoint in own[::-1] for task in _tasks_in_goal(checkpoint.goal, snapshot)
-    }
+    own = [saved for saved in last_work.checkpoints(snapshot) if saved.saved_by == giver and not saved.is_finished]
+    times = {task.path: saved.saved_at for saved in own[::-1] for task in _tasks_in_goal(saved.goal, snapshot)}
 
     def order(task: Record) -> tuple[bool, str, bool, str, str]:
-        moment = max(worked.get(task.path, task.timestamp), saved.get(task.path, ""))
-        return task.completion_percentage != 100, moment, task.path in saved, task.timestamp, task.id
+        moment = max(worked.get(task.path, task.timestamp), times.get(task.path, ""))
+        return task.completion_percentage != 100, moment, task.path in times, task.timestamp, task.id
 
     ordered = sorted(tasks, key=order, reverse=True)
     return [record for record in ordered if record.agent_id == giver] or ordered[:1]

@@ -102,12 +102,11 @@ def blockers(memory: Memory) -> list[str]:
         blockers_now = ref_state.read(memory).state.global_blockers.values()
     except MemctlError:
         return []  # `memctl coordination` reports the error
-    return [
-        f"{blocker.text} ({blocker.agent_id}, {blocker.since[:10]})"
-        for blocker in sorted(blockers_now, key=lambda blocker: blocker.since)
-    ]
+    ordered = sorted(blockers_now, key=lambda blocker: blocker.since)
+    return [f"{blocker.text} ({blocker.agent_id}, {blocker.since[:10]})" for blocker in ordered]
 
 
+_ByReference = dict[str, dict[str, str]]  # what became of code, by a record's path and its reference
 _SHOWN = 10  # digits of a commit's id; two ids match by chance once in a million million
 _CHANGED, _GONE = "changed since", "gone"
 _UNKNOWN = "unknown: Git can't read the history here"
@@ -127,13 +126,12 @@ def origins_of(
     try:
         commits = last_commits(memory, list(wanted), at)
         referring = [record for path, record in wanted.items() if record.code_refs and path in commits]
-        code = _code(
-            memory, snapshot, referring, {wanted[path].path: commit.commit for path, commit in commits.items()}, at
-        )
+        last = {wanted[path].path: commit.commit for path, commit in commits.items()}
+        drift, moved = _code(memory, snapshot, referring, last, at)
     except git.GitFailed:  # a partial clone lacks the history
         return {record.path: RecordOrigin(_UNKNOWN) for record in wanted.values()}
     return {
-        r.path: RecordOrigin(_name(commits.get(path)), code.drift.get(r.path, {}), code.moved.get(r.path, {}))
+        r.path: RecordOrigin(_name(commits.get(path)), drift.get(r.path, {}), moved.get(r.path, {}))
         for path, r in wanted.items()
     }
 
@@ -165,25 +163,20 @@ def last_change_times(memory: Memory, records: Iterable[Record], at: str | None)
     return {path: dates.get(tracked, now) for tracked, path in paths.items()}
 
 
-class _Code(msgspec.Struct, frozen=True):
-    """What became of the code that records refer to, by a record's path and its reference; see RecordOrigin."""
-
-    drift: dict[str, dict[str, str]] = {}
-    moved: dict[str, dict[str, str]] = {}
-
-
 def _code(
     memory: Memory, snapshot: Snapshot, records: Sequence[Record], commits: dict[str, str], at: str | None
-) -> _Code:
+) -> tuple[_ByReference, _ByReference]:
     """Return what became of the code that records refer to since they were committed; `commits` are by their paths.
+
+    The results are as `drift` and `moved` of RecordOrigin, by the records' paths.
 
     A renamed file is followed. Of a reference to lines only these lines count, with the definition around them.
     """
+    drift: _ByReference = {}
+    moved: _ByReference = {}
     if not records:
-        return _Code()
-    places = {
-        (record.path, reference): pages.code_path(reference) for record in records for reference in record.code_refs
-    }
+        return drift, moved
+    places = {(record.path, ref): pages.code_path(ref) for record in records for ref in record.code_refs}
     before = trees.blob_ids_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
     now = snapshot.files.contents(places.values(), frozenset(before.values()))
     gone = {key for key, path in places.items() if path not in now and (commits[key[0]], path) in before}
@@ -198,13 +191,12 @@ def _code(
         renamed = renamed_files.present_paths(memory, snapshot, missing, {commits[record] for record, _ in gone}, at)
     if paths := [new for key in gone if (new := renamed.get(places[key]))]:
         now |= snapshot.files.contents(paths, frozenset(before.values()))
-    code = _Code({}, {})
     for (record, reference), path in places.items():
         then, new = before.get((commits[record], path)), path
         is_lost = (record, reference) in lost_folders
         if (record, reference) in gone and (renamed.get(path) in now or (is_lost and path in renamed)):
             new = renamed[path]
-            code.moved.setdefault(record, {})[reference] = new
+            moved.setdefault(record, {})[reference] = new
         if new in now:
             is_same = then is None or then == now[new] or _is_same_there(memory, then, new, now[new], reference, at)
             state = "" if is_same else _CHANGED
@@ -212,8 +204,8 @@ def _code(
             is_gone = (then is not None and path not in snapshot.withheld.files) or (is_lost and new == path)
             state = _GONE if is_gone else ""  # otherwise it is a folder, or never existed
         if state:
-            code.drift.setdefault(record, {})[reference] = state
-    return code
+            drift.setdefault(record, {})[reference] = state
+    return drift, moved
 
 
 def _lost_folders(

@@ -69,37 +69,26 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
 
     `origins` maps the paths of records to their last commits, which the facts of the item name.
     """
-    facts = {"status": record.status}
-    if record.completion_percentage is not None:
-        facts["completion"] = str(record.completion_percentage)
-    if record.severity:
-        facts["severity"] = record.severity
-    facts |= {"importance": str(record.importance), "date": record.timestamp, "by": record.agent_id}
-    if record.section:
-        facts["section"] = record.section
-    if record.tags:
-        facts["tags"] = ", ".join(record.tags)
     origin = origins.get(record.path)
-    drift = origin.drift if origin else {}
-    if record.code_refs:
-        facts["code"] = ", ".join(origin.described(ref) if origin else ref for ref in record.code_refs)
-    if origin is not None:
-        facts["commit"] = origin.commit
+    code = [origin.described(ref) if origin else ref for ref in record.code_refs]
+    facts = facts_of({
+        "status": record.status, "completion": record.completion_percentage, "severity": record.severity,
+        "importance": record.importance, "date": record.timestamp, "by": record.agent_id, "section": record.section,
+        "tags": ", ".join(record.tags), "code": ", ".join(code), "commit": origin.commit if origin else None,
+    })  # fmt: skip
     body = snapshot.body(record)
     if record.path in snapshot.suspicious:
         body = screen(snapshot, body)
-    changed = bool(drift) and record.memory_type != STATE.name  # work in progress is expected to change its code
-    return Item(
-        record.memory_type,
-        record.id,
-        record.title,
-        body,
-        tuple(facts.items()),
-        record.path,
-        0 if changed or record.status == PROPOSED else weight(record),
-        changed,
-        record.place,
-    )
+    # Work in progress is expected to change its code.
+    changed = origin is not None and bool(origin.drift) and record.memory_type != STATE.name
+    own = 0 if changed or record.status == PROPOSED else weight(record)
+    kind, title = record.memory_type, record.title
+    return Item(kind, record.id, title, body, facts, record.path, own, changed, record.place)
+
+
+def facts_of(values: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """Return the facts of an item as texts; those that are None or "" are left out."""
+    return tuple((name, str(value)) for name, value in values.items() if value not in (None, ""))
 
 
 def weight(record: Record) -> int:
@@ -130,16 +119,9 @@ def of_page(page: Page, text: str, key: str = "") -> Item:
 
     `key` is the item's key; "" means that the page's path is the key.
     """
-    facts = {}
-    if page.completion_percentage is not None:
-        facts["completion"] = str(page.completion_percentage)
-    if page.timestamp:
-        facts["date"] = page.timestamp
-    if page.agent_id:
-        facts["by"] = page.agent_id
-    return Item(
-        "page", page.id, page.title, headings.take_title(text)[1].strip("\n"), tuple(facts.items()), key or page.path
-    )
+    facts = facts_of({"completion": page.completion_percentage, "date": page.timestamp, "by": page.agent_id})
+    body = headings.take_title(text)[1].strip("\n")
+    return Item("page", page.id, page.title, body, facts, key or page.path)
 
 
 def of_place(place: Place) -> Item:

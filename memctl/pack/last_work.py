@@ -217,14 +217,13 @@ def _of_session(
     )
     waiting = "" if known else _unrecorded_note(latest, snapshot.catalogue)
     before = [f"- {_brief(earlier, snapshot.catalogue)}\n" for earlier in latest[1:]]
-    facts = (("date", str(page.values.get("ended") or page.values.get("summarized") or "")),
-             ("by", str(page.values.get("agent_id") or "")))  # fmt: skip
-    known_facts = tuple(fact for fact in facts if fact[1])
+    ended = page.values.get("ended") or page.values.get("summarized")
+    facts = items.facts_of({"date": ended, "by": page.values.get("agent_id")})
     for number in range(len(before), -1, -1):
         body = f"{cut_at_word(state.goal, _LONGEST)}\n\n" if state.goal else ""
         body += f"## Not recorded\n\n{waiting}\n\n" if waiting else ""
         body += f"## Sessions before it\n\n{''.join(before[:number])}" if number else ""
-        item = Item("session", page.id, f"Session {page.id}", body, known_facts, f"session {page.id}")
+        item = Item("session", page.id, f"Session {page.id}", body, facts, f"session {page.id}")
         if count(markdown_item(item)) <= limit:
             break
     return _with_state(snapshot, item, state, list(_MOST), limit, count)

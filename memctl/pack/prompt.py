@@ -61,15 +61,11 @@ def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTok
     origins = sources.origins([*states, *critical])
     focus = [items.of_record(snapshot, record, origins) for record in states]
     focus += [items.of_page(page, sources.page(page)) for page in sections]
+    known = tuple(items.of_record(snapshot, record, origins) for record in critical)
     parts: tuple[PackPart, ...] = (
         PackPart("project_context", "Project context", _executive(snapshot, now, count, sources), EXECUTIVE + 100),
         PackPart("current_focus", "Current focus", tuple(focus), FOCUS),
-        PackPart(
-            "critical_knowledge",
-            "Critical knowledge",
-            tuple(items.of_record(snapshot, record, origins) for record in critical),
-            KNOWLEDGE,
-        ),
+        PackPart("critical_knowledge", "Critical knowledge", known, KNOWLEDGE),
     )
     if prior := last_work.prior_work(snapshot, _PRIOR, count, matching):
         parts += (msgspec.structs.replace(last_work.PRIOR, items=tuple(prior)),)
@@ -98,9 +94,8 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
     lower score are only named by title. `now` is the current time, such as "2025-11-04T14:32:00Z". `sources` gets the
     records' last commits.
     """
-    matching = [
-        r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or r.record.may_answer(now)
-    ]
+    results = items.search(snapshot, query[:_LONGEST], now)
+    matching = [result for result in results if result.record is None or result.record.may_answer(now)]
     ranked = [result for result in matching if result.score >= threshold]
     origins = sources.origins([result.record for result in ranked if result.record is not None])
     scored = tuple(_with_score(snapshot, result, origins) for result in ranked)

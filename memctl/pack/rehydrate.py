@@ -15,6 +15,7 @@ The age of a record only decides how early it comes: an old decision is still bi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -209,33 +210,25 @@ def choose(
     and the limits do not apply.
     """
     by_type = {name: [r for r in current if r.memory_type == name] for name in LIMITS}
-    orders: dict[str, Callable[[Iterable[Record]], list[Record]]] = {
-        "decision": lambda chosen: select(chosen, Filters(), "importance"),
-        "issue": lambda chosen: sorted(chosen, key=lambda r: (severity_rank(r), r.timestamp, r.id)),
-        "learning": lambda chosen: sorted(
-            chosen, key=lambda r: (r.importance < CRITICAL, -r.access_count, -r.importance, r.id)
-        ),
-    }
     if matching:
         chosen = {name: [r for r in matching if r.memory_type == name] for name in LIMITS}
     else:
-        allowed = by_type if request.since or request.section else _weighty(by_type, now)
-        chosen = {name: orders[name](records) for name, records in allowed.items()}
+        chosen = by_type if request.since or request.section else _weighty(by_type, now)
+        chosen["decision"] = select(chosen["decision"], Filters(), "importance")
+        chosen["issue"].sort(key=lambda r: (severity_rank(r), r.timestamp, r.id))
+        chosen["learning"].sort(key=lambda r: (r.importance < CRITICAL, -r.access_count, -r.importance, r.id))
     return {name: chosen[name][:limit] for name, limit in LIMITS.items()}
 
 
 def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record]]:
     """Return the records within the limits of age, importance and severity of rules.md#rehydration, by type."""
     recent, of_late = timestamps.days_before(now, DECISION_DAYS), timestamps.days_before(now, LEARNING_DAYS)
-    return {
-        "decision": [
-            r
-            for r in by_type["decision"]
-            if r.importance >= CRITICAL or (r.importance >= DECISION_IMPORTANCE and r.timestamp >= recent)
-        ],
-        "issue": [r for r in by_type["issue"] if r.importance >= CRITICAL or r.severity in ISSUE_SEVERITIES],
-        "learning": [r for r in by_type["learning"] if r.importance >= CRITICAL or r.timestamp >= of_late],
+    limits: dict[str, Callable[[Record], bool]] = {
+        "decision": lambda r: r.importance >= DECISION_IMPORTANCE and r.timestamp >= recent,
+        "issue": lambda r: r.severity in ISSUE_SEVERITIES,
+        "learning": lambda r: r.timestamp >= of_late,
     }
+    return {name: [r for r in by_type[name] if r.importance >= CRITICAL or fits(r)] for name, fits in limits.items()}
 
 
 def _active(current: Sequence[Record], about: TaskMatches, sources: Sources) -> list[Record]:
@@ -298,15 +291,11 @@ def _remarks(
         yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {request.narrowed_by}.")
     critical = [record for record in rest if record.severity == SEVERITIES[0]] if request.task else []
     waiting = [offer.record for offer in handoff.waiting(snapshot, request.reader)] if request.reader else []
+    risks, offers = ([f"{record.id} {record.title}" for record in records] for records in (critical, waiting))
     for name, title, lines, end in (
         ("blocked", "Blocked for all agents", blockers, ""),
-        ("open_risks", "Other open risks", [f"{record.id} {record.title}" for record in critical], ""),
-        (
-            "handoffs",
-            "Handed to you",
-            [f"{record.id} {record.title}" for record in waiting],
-            "; `memctl handoff show ID`.",
-        ),
+        ("open_risks", "Other open risks", risks, ""),
+        ("handoffs", "Handed to you", offers, "; `memctl handoff show ID`."),
     ):
         if lines:
             text = some([one_line(line) for line in lines], _BESIDES, "; ", "; and ")
@@ -381,14 +370,9 @@ def project(snapshot: Snapshot) -> Iterator[str]:
 
 def count_by_type(current: Sequence[Record]) -> str:
     """Return the number of records of each type as text: "2 decisions, 1 state.", or "none open." for no records."""
-    counts: dict[str, int] = {}
-    for record in current:
-        counts[record.memory_type] = counts.get(record.memory_type, 0) + 1
-    parts = [
-        f"{counts[name]:,} {kind.plural if counts[name] != 1 else kind.plural[:-1]}"
-        for name, kind in KINDS.items()
-        if name in counts
-    ]
+    counts = Counter(record.memory_type for record in current)
+    nouns = {name: kind.plural if counts[name] != 1 else kind.plural[:-1] for name, kind in KINDS.items()}
+    parts = [f"{counts[name]:,} {noun}" for name, noun in nouns.items() if name in counts]
     return f"{', '.join(parts)}." if parts else "none open."
 
 

@@ -18,10 +18,8 @@ from memctl.statements.lines import role_of
 from memctl.statements.units import CODE, HEADING, SENTENCE, Unit
 
 # The classes of sentences that belong in a summary, the most important first; rules.md#phase-summaries.
-DECISION, CONSTRAINT, PROBLEM, ACTION, PATTERN, PATH, FINDING = (
-    "decision", "constraint", "problem", "action", "pattern", "path", "finding",
-)  # fmt: skip
-ORDER = (DECISION, CONSTRAINT, PROBLEM, ACTION, PATTERN, PATH, FINDING)
+ORDER = ("decision", "constraint", "problem", "action", "pattern", "path", "finding")
+DECISION, CONSTRAINT, PROBLEM, ACTION, PATTERN, PATH, FINDING = ORDER
 ACTIONABLE = ORDER[:-1]
 _WEIGHTY = ORDER[:3]
 
@@ -152,16 +150,11 @@ _LEANING_WORDS = _words(
 )
 
 # Headings that classify the text below them.
-_BELOW_SEARCHES_WORDS = _words(r"\b(?:search(?:es)?|quer(?:y|ies)|grep)\b")
-_BELOW_STEPS_WORDS = _words(
-    r"\b(?:process|what i did|thinking|thoughts|reasoning|exploration|scratch|my steps|steps taken)\b"
-)
-_BELOW_RESOLVED_WORDS = _words(r"\b(?:resolved|fixed) (?:errors?|issues?|bugs?|problems?)\b")
-
+_STEPS = r"\b(?:process|what i did|thinking|thoughts|reasoning|exploration|scratch|my steps|steps taken)\b"
 _BELOW = (
-    (_BELOW_SEARCHES_WORDS, SEARCH),
-    (_BELOW_STEPS_WORDS, STEP),
-    (_BELOW_RESOLVED_WORDS, RESOLVED),
+    (_words(r"\b(?:search(?:es)?|quer(?:y|ies)|grep)\b"), SEARCH),
+    (_words(_STEPS), STEP),
+    (_words(r"\b(?:resolved|fixed) (?:errors?|issues?|bugs?|problems?)\b"), RESOLVED),
 )
 _PROCESS = ((_SEARCH_WORDS, SEARCH), (_STEP_WORDS, STEP), (_CONTENTS_WORDS, CONTENTS))
 

@@ -42,26 +42,25 @@ def _definition(lines: Sequence[str], first: int, last: int) -> tuple[int, int]:
         if _DEFINES.match(line):
             return place, _end(lines, place, last)
         deepest = min(deepest, _indent(line)) if line.strip() else deepest
-    start, end = max(0, first - _AROUND), min(len(lines), last + _AROUND)
-    while end > last and not lines[end - 1].strip():
-        end -= 1
-    return start, end
+    return max(0, first - _AROUND), _without_blank(lines, min(len(lines), last + _AROUND), last)
 
 
 def _end(lines: Sequence[str], header: int, last: int) -> int:
     """Return the end of a definition: before the next line that is indented no deeper, or behind its closing brace."""
-    indent = _indent(lines[header])
+    indent, end = _indent(lines[header]), len(lines)
     for place in range(header + 1, len(lines)):
-        if lines[place].strip() and _indent(lines[place]) <= indent:
-            if lines[place].lstrip()[:1] in ")]}:{" or lines[place].strip() == "end":
-                continue
+        text = lines[place].strip()
+        if text and _indent(lines[place]) <= indent and text[0] not in ")]}:{" and text != "end":
             end = place
             break
-    else:
-        end = len(lines)
+    return max(_without_blank(lines, end, last), last)
+
+
+def _without_blank(lines: Sequence[str], end: int, last: int) -> int:
+    """Return the end of a range of lines without the empty lines at its end; they stay before `last`."""
     while end > last and not lines[end - 1].strip():
         end -= 1
-    return max(end, last)
+    return end
 
 
 def _indent(line: str) -> int:

@@ -235,11 +235,8 @@ def _in_tree(root: Node, data: bytes, grammar: Grammar) -> Iterator[tuple[int, i
         receiver = value.child_by_field_name("receiver")
         trait = _text(value.child_by_field_name("trait"), data)
         before = f"{trait} for" if trait else _text(receiver, data)
-        yield (
-            (name or value).start_point[0],
-            level,
-            " ".join(filter(None, (word, before, full))) if word else f"{full}()",
-        )
+        title = " ".join(filter(None, (word, before, full))) if word else f"{full}()"
+        yield (name or value).start_point[0], level, title
         body = value.child_by_field_name("body")
         if body is not None and value.type in grammar.holds:
             waiting.append((body, level + 1, full))

@@ -122,9 +122,8 @@ def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
         return []
     mark = snapshot.files.stamp(stamped)
     mark = mark and pages.digest((mark, pages_now))
-    cached = msgspec.msgpack.decode(
-        snapshot.catalogue.recall(_OUTDATED) or _NOTHING, type=tuple[bytes, dict[str, list[str]]]
-    )
+    stored = snapshot.catalogue.recall(_OUTDATED) or _NOTHING
+    cached = msgspec.msgpack.decode(stored, type=tuple[bytes, dict[str, list[str]]])
     if mark and cached[0] == mark:
         return [(page, cached[1][page.path]) for page in pages_now if page.path in cached[1]]
     result = _outdated_pages(snapshot)

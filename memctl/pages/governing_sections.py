@@ -38,9 +38,8 @@ def governing_sections(
     MemctlError if a section does not exist, if a path is outside of the repository, or if `place` is blank.
     """
     if not place.strip():
-        raise MemctlError(
-            "no section or path is given", "give a section such as §2.1, or a path; `.` means all files", USAGE
-        )
+        hint = "give a section such as §2.1, or a path; `.` means all files"
+        raise MemctlError("no section or path is given", hint, USAGE)
     if navigate.is_marker(place):
         return [_section(snapshot, owned, place)]
     paths = possible_paths(memory.repository.top, folder, place)
@@ -54,10 +53,8 @@ def governing_sections(
         if path.startswith(f"{memory.prefix}/"):
             markers_by_file.append(_of_own_file(snapshot, path[len(memory.prefix) + 1 :]))
         files = [path, *files_below(names, path)]
-        markers_by_file += [
-            (marker,)
-            for marker in sorted({page.id for pages in sections_of_files(snapshot, files).values() for page in pages})
-        ]
+        covering = {page.id for pages in sections_of_files(snapshot, files).values() for page in pages}
+        markers_by_file += [(marker,) for marker in sorted(covering)]
     return markers_by_file
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
@@ -38,155 +39,141 @@ class Grammar(msgspec.Struct, frozen=True):
     closing: str = "}"
 
 
-_SCRIPT_STARTS = re.compile(
-    r"(?:(?:export|default|declare|abstract|async|static|public|private|protected|override|readonly|get|set) +)*"
-    r"(?:(?:[\w$.]+ += +)?(class|interface|namespace|module) +([\w$.]+|\"[^\"]+\"|'[^']+')[^;]*\{"
-    r"|((?:global|if|else|try)\b.*\{$)|(?:function|import|export)\b|enum +\w|type +\w.*=|(?:const|let|var) +[\w$].*="
-    r"|(?:[\w$#.]+\??|\[[\w$.]+\]) *[(<:=;](?:.*[{}(\[;,])?$|[!+;(].*[{(]$)"
-)
-_SCRIPT = {
-    **dict.fromkeys(("class_definition", "class_declaration", "abstract_class_declaration", "class"), "class"),
-    **dict.fromkeys(("type_alias_declaration", "type_alias_statement", "type_alias"), "type"),
-    **dict.fromkeys(("internal_module", "module"), "namespace"),
-    **dict.fromkeys(("function_definition", "function_declaration", "generator_function_declaration"), ""),
-    **dict.fromkeys(("method_definition", "method_declaration", "function_signature", "method_signature"), ""),
-    **dict.fromkeys(("abstract_method_signature", "arrow_function", "function_expression", "generator_function"), ""),
-    "interface_declaration": "interface",
-    "enum_declaration": "enum",
-}
-_SCRIPT_HOLDS = frozenset(kind for kind, word in _SCRIPT.items() if word in ("class", "namespace"))
-_SCRIPT_SURROUNDS = frozenset(
-    (
-        *("ERROR", "program", "export_statement", "ambient_declaration", "expression_statement"),
-        *("lexical_declaration", "variable_declaration", "class_body", "statement_block", "if_statement"),
-        *("else_clause", "try_statement"),
+def _grammar(
+    name: str,
+    words: Mapping[str, str],
+    holds: str,
+    surrounds: str,
+    starts: str,
+    *,
+    function: str = "language",
+    bodied: str = "",
+    opening: str = " {",
+    closing: str = "}",
+) -> Grammar:
+    """Return a grammar; `words` has the kinds of nodes by their word, and all kinds are separated by spaces."""
+    kinds = {kind: word for word, several in words.items() for kind in several.split()}
+    held, surrounding, with_body = (frozenset(several.split()) for several in (holds, surrounds, bodied))
+    pattern = re.compile(starts)
+    return Grammar(f"tree_sitter_{name}", function, kinds, held, surrounding, pattern, with_body, opening, closing)
+
+
+def _script(name: str, function: str) -> Grammar:
+    functions = "function_definition function_declaration generator_function_declaration arrow_function"
+    functions += " function_expression generator_function"
+    methods = "method_definition method_declaration function_signature method_signature abstract_method_signature"
+    words = {
+        "class": "class_definition class_declaration abstract_class_declaration class",
+        "type": "type_alias_declaration type_alias_statement type_alias",
+        "namespace": "internal_module module",
+        "": f"{functions} {methods}",
+        "interface": "interface_declaration",
+        "enum": "enum_declaration",
+    }
+    return _grammar(
+        name,
+        words,
+        f"{words['class']} {words['namespace']}",
+        "ERROR program export_statement ambient_declaration expression_statement lexical_declaration"
+        " variable_declaration class_body statement_block if_statement else_clause try_statement",
+        r"(?:(?:export|default|declare|abstract|async|static|public|private|protected|override|readonly|get|set) +)*"
+        r"(?:(?:[\w$.]+ += +)?(class|interface|namespace|module) +([\w$.]+|\"[^\"]+\"|'[^']+')[^;]*\{"
+        r"|((?:global|if|else|try)\b.*\{$)|(?:function|import|export)\b|enum +\w|type +\w.*="
+        r"|(?:const|let|var) +[\w$].*="
+        r"|(?:[\w$#.]+\??|\[[\w$.]+\]) *[(<:=;](?:.*[{}(\[;,])?$|[!+;(].*[{(]$)",
+        function=function,
     )
-)
 
 
-def _script(module: str, function: str) -> Grammar:
-    return Grammar(module, function, _SCRIPT, _SCRIPT_HOLDS, _SCRIPT_SURROUNDS, _SCRIPT_STARTS)
-
-
-_GO = Grammar(
-    "tree_sitter_go",
-    "language",
-    {
-        **dict.fromkeys(("function_declaration", "method_declaration"), "func"),
-        **dict.fromkeys(("type_spec", "type_alias"), "type"),
-    },
-    frozenset(),
-    frozenset(("ERROR", "type_declaration", "block")),
-    re.compile(r"(?:func|type|var|const)(?: +\w| *\()"),
+_GO = _grammar(
+    "go",
+    {"func": "function_declaration method_declaration", "type": "type_spec type_alias"},
+    "",
+    "ERROR type_declaration block",
+    r"(?:func|type|var|const)(?: +\w| *\()",
 )
 _MODIFIERS = (
     r"(?:(?:public|private|protected|internal|static|final|abstract|sealed|partial|readonly|unsafe|inline|export|default"
     r"|typedef|const|pub(?:\([^()]{0,80}\))?|template *<[^<>]{0,200}>) +)*"
 )
 _C_WORDS = {
-    "function_definition": "",
-    "type_definition": "type",
-    "struct_specifier": "struct",
-    "union_specifier": "union",
-    "enum_specifier": "enum",
+    "": "function_definition",
+    "type": "type_definition",
+    "struct": "struct_specifier",
+    "union": "union_specifier",
+    "enum": "enum_specifier",
 }
-_C_SURROUNDS = frozenset(
-    (
-        *("ERROR", "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef", "declaration"),
-        *("linkage_specification", "declaration_list", "field_declaration_list", "template_declaration"),
-        "compound_statement",
-    )
+_C_SURROUNDS = (
+    "ERROR preproc_if preproc_ifdef preproc_else preproc_elif preproc_elifdef declaration linkage_specification"
+    " declaration_list field_declaration_list template_declaration compound_statement"
 )
-_C_BODIED = frozenset(("struct_specifier", "union_specifier", "enum_specifier", "class_specifier"))
+_C_BODIED = "struct_specifier union_specifier enum_specifier class_specifier"
 # A label without indentation is within a function, and a line that begins with a name has its type in the line before.
-_C = Grammar(
-    *("tree_sitter_c", "language", _C_WORDS, frozenset(), _C_SURROUNDS),
-    re.compile(r"(?!\w+(?::(?!:)| *\())[A-Za-z_]"),
-    bodied=_C_BODIED,
-)
-_CPP = Grammar(
-    "tree_sitter_cpp",
-    "language",
-    {**_C_WORDS, "class_specifier": "class", "namespace_definition": "namespace", "alias_declaration": "type"},
-    frozenset(("struct_specifier", "class_specifier", "namespace_definition")),
+_C = _grammar("c", _C_WORDS, "", _C_SURROUNDS, r"(?!\w+(?::(?!:)| *\())[A-Za-z_]", bodied=_C_BODIED)
+_CPP = _grammar(
+    "cpp",
+    {
+        **_C_WORDS,
+        "type": "type_definition alias_declaration",
+        "class": "class_specifier",
+        "namespace": "namespace_definition",
+    },
+    "struct_specifier class_specifier namespace_definition",
     _C_SURROUNDS,
-    re.compile(rf"{_MODIFIERS}(?:(namespace|class|struct) +([\w:]+)[^;(]*$|(?!\w+:(?!:))[A-Za-z_~])"),
+    rf"{_MODIFIERS}(?:(namespace|class|struct) +([\w:]+)[^;(]*$|(?!\w+:(?!:))[A-Za-z_~])",
     bodied=_C_BODIED,
 )
-_RUST = Grammar(
-    "tree_sitter_rust",
-    "language",
+_RUST = _grammar(
+    "rust",
     {
-        **dict.fromkeys(("function_item", "function_signature_item", "macro_definition"), ""),
-        **dict.fromkeys(("type_item", "associated_type"), "type"),
-        "struct_item": "struct",
-        "enum_item": "enum",
-        "union_item": "union",
-        "trait_item": "trait",
-        "impl_item": "impl",
-        "mod_item": "mod",
+        "": "function_item function_signature_item macro_definition",
+        "type": "type_item associated_type",
+        **{word: f"{word}_item" for word in ("struct", "enum", "union", "trait", "impl", "mod")},
     },
-    frozenset(("trait_item", "impl_item", "mod_item")),
-    frozenset(("ERROR", "declaration_list", "foreign_mod_item", "block")),
-    re.compile(
-        rf"{_MODIFIERS}(?:(trait|mod|impl)(?:<[^{{]{{0,200}}?>)? +(?:[^{{(]{{1,200}}? +for +)?((?:\w+::)*\w+)[^;(]*\{{$"
-        r"|[A-Za-z_#])"
-    ),
-    bodied=frozenset(("mod_item",)),
+    "trait_item impl_item mod_item",
+    "ERROR declaration_list foreign_mod_item block",
+    rf"{_MODIFIERS}(?:(trait|mod|impl)(?:<[^{{]{{0,200}}?>)? +(?:[^{{(]{{1,200}}? +for +)?((?:\w+::)*\w+)[^;(]*\{{$"
+    r"|[A-Za-z_#])",
+    bodied="mod_item",
 )
-_JAVA = Grammar(
-    "tree_sitter_java",
-    "language",
+_JAVA = _grammar(
+    "java",
     {
-        **dict.fromkeys(("class_declaration", "record_declaration"), "class"),
-        **dict.fromkeys(("interface_declaration", "annotation_type_declaration"), "interface"),
-        **dict.fromkeys(("method_declaration", "constructor_declaration"), ""),
-        "enum_declaration": "enum",
+        "class": "class_declaration record_declaration",
+        "interface": "interface_declaration annotation_type_declaration",
+        "": "method_declaration constructor_declaration",
+        "enum": "enum_declaration",
     },
-    frozenset(("class_declaration", "record_declaration", "interface_declaration", "enum_declaration")),
-    frozenset(
-        ("ERROR", "class_body", "interface_body", "enum_body", "enum_body_declarations", "block", "constructor_body")
-    ),
-    re.compile(rf"{_MODIFIERS}(?:(class|interface|enum) +(\w+)[^;(]*$|[A-Za-z_@<])"),
+    "class_declaration record_declaration interface_declaration enum_declaration",
+    "ERROR class_body interface_body enum_body enum_body_declarations block constructor_body",
+    rf"{_MODIFIERS}(?:(class|interface|enum) +(\w+)[^;(]*$|[A-Za-z_@<])",
 )
-_CSHARP = Grammar(
-    "tree_sitter_c_sharp",
-    "language",
+_CSHARP = _grammar(
+    "c_sharp",
     {
-        **dict.fromkeys(("class_declaration", "record_declaration"), "class"),
-        **dict.fromkeys(("method_declaration", "constructor_declaration"), ""),
-        "struct_declaration": "struct",
-        "interface_declaration": "interface",
-        "enum_declaration": "enum",
-        "namespace_declaration": "namespace",
-        "delegate_declaration": "type",
+        "class": "class_declaration record_declaration",
+        "": "method_declaration constructor_declaration",
+        **{word: f"{word}_declaration" for word in ("struct", "interface", "enum", "namespace")},
+        "type": "delegate_declaration",
     },
-    frozenset(
-        (
-            *("class_declaration", "record_declaration", "struct_declaration", "interface_declaration"),
-            "namespace_declaration",
-        )
-    ),
-    frozenset(
-        ("ERROR", "declaration_list", "file_scoped_namespace_declaration", "preproc_if", "preproc_else", "block")
-    ),
-    re.compile(rf"{_MODIFIERS}(?:(namespace|class|struct|interface) +([\w.]+)[^;(]*$|[A-Za-z_\[])"),
+    "class_declaration record_declaration struct_declaration interface_declaration namespace_declaration",
+    "ERROR declaration_list file_scoped_namespace_declaration preproc_if preproc_else block",
+    rf"{_MODIFIERS}(?:(namespace|class|struct|interface) +([\w.]+)[^;(]*$|[A-Za-z_\[])",
 )
-_RUBY = Grammar(
-    "tree_sitter_ruby",
-    "language",
-    {"class": "class", "module": "module", "method": "", "singleton_method": ""},
-    frozenset(("class", "module")),
-    frozenset(("ERROR", "body_statement", "singleton_class", "begin")),
-    re.compile(r"(class|module) +([A-Z][\w:]*)[^;]*$|(?!end\b)[A-Za-z_]"),
+_RUBY = _grammar(
+    "ruby",
+    {"class": "class", "module": "module", "": "method singleton_method"},
+    "class module",
+    "ERROR body_statement singleton_class begin",
+    r"(class|module) +([A-Z][\w:]*)[^;]*$|(?!end\b)[A-Za-z_]",
     opening="\n",
     closing="\nend",
 )
 # By suffix. A header (`h`) may be C or C++; the grammar of C++ covers nearly all of C.
 GRAMMARS: dict[str, Grammar] = {
-    **dict.fromkeys(JAVASCRIPT, _script("tree_sitter_javascript", "language")),
-    **dict.fromkeys(TYPESCRIPT, _script("tree_sitter_typescript", "language_typescript")),
-    "tsx": _script("tree_sitter_typescript", "language_tsx"),
+    **dict.fromkeys(JAVASCRIPT, _script("javascript", "language")),
+    **dict.fromkeys(TYPESCRIPT, _script("typescript", "language_typescript")),
+    "tsx": _script("typescript", "language_tsx"),
     **dict.fromkeys(GO, _GO),
     "c": _C,
     **dict.fromkeys(("h", "cc", "hh", "cpp", "hpp", "cxx"), _CPP),

@@ -216,14 +216,11 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
     for page in _in_page_order(page for item in reaches for page in item.pages):
         if page.kind.level > 1:
             shown.setdefault(page.kind.level, []).append(document_of(page))
-    return [
-        ImpactLevel(
-            level,
-            condition,
-            () if condition == NOT else tuple(f"{DOCUMENTS}/{name}" for name in shown.get(level, ())),
-        )
-        for level, condition in MATRIX[row].conditions.items()
-    ]
+    result = []
+    for level, condition in MATRIX[row].conditions.items():
+        names = () if condition == NOT else shown.get(level, ())
+        result.append(ImpactLevel(level, condition, tuple(f"{DOCUMENTS}/{name}" for name in names)))
+    return result
 
 
 def pages_of(reaches: Iterable[Reach]) -> list[Page]:
@@ -274,11 +271,8 @@ def _reach_of_memory(snapshot: Snapshot, change: FileChange, record: Record | No
     if record_kind is not None and path.endswith(".md"):
         marker = ".".join(record.section.split(".")[:2]) if record and record.section else ""
         row = _ROW_OF_RECORD.get(record_kind.name, "")
-        return [
-            Reach(
-                change, row, _pages_of_marker(snapshot, marker), is_listed, () if row else _documents(snapshot, marker)
-            )
-        ]
+        shown_in = () if row else _documents(snapshot, marker)
+        return [Reach(change, row, _pages_of_marker(snapshot, marker), is_listed, shown_in)]
     if kind is None:
         return []
     page = next((page for page in snapshot.outline.pages if page.path == path), None)
@@ -369,9 +363,8 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
 def _is_namesake(path: str, former: str) -> bool:
     """Return whether a file has the name of a missing one, which may be in dotted form, such as "auth.jwt"."""
     name = path.rpartition("/")[2]
-    return name == former.rpartition("/")[2] or (
-        "/" not in former and name.partition(".")[0] == former.rpartition(".")[2]
-    )
+    is_dotted = "/" not in former and name.partition(".")[0] == former.rpartition(".")[2]
+    return is_dotted or name == former.rpartition("/")[2]
 
 
 def _distance(path: str, other: str) -> tuple[int, str]:

@@ -7,9 +7,10 @@ link to the record. All texts can be put into Markdown as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
+from typing import TypeVar
 
 import msgspec
 
@@ -225,9 +226,8 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
                 parts.append(_page_entry(detail, quantity(count, "heading")))
             else:
                 parts += [_page_entry(detail), *_part_entries(links, detail)]
-        summaries.append(
-            SectionSummary(entry, ", ".join(words), tuple(parts), tuple(_glob(links, glob) for glob in page.paths))
-        )
+        globs = tuple(_glob(links, glob) for glob in page.paths)
+        summaries.append(SectionSummary(entry, ", ".join(words), tuple(parts), globs))
     return tuple(summaries)
 
 
@@ -380,54 +380,33 @@ def _other_parts(links: Links, page: Page) -> str:
     return links.prose(headings.close_fence("".join(parts).rstrip("\n")))
 
 
-_SLACK = (
-    0.85  # share of a limit that is filled: the estimate is within 7 % of o200k, and ids have more tokens than words
-)
+# Share of a limit that is filled: the estimate is within 7 % of o200k, and ids have more tokens than words.
+_SLACK = 0.85
 
 
-def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimate) -> Level2:
-    """Return the content of a section's document with its lists shortened, so that it keeps to its limit of tokens.
+Listed = TypeVar("Listed", Level2, Level3)
 
-    The lists of decisions, issues and tasks are filled in turn, one entry each, until there is no more room. `render`
-    returns the Markdown of a content, and `estimate` the approximate tokens of Markdown.
+
+def fit_lists(page: Listed, render: Callable[[Listed], str], estimate: Estimate) -> Listed:
+    """Return the content of a document of level 2 or 3 with its lists shortened, so that it keeps to its limit.
+
+    The lists are filled in turn, one entry each, until there is no more room; the first entry of the first list always
+    stays. `render` returns the Markdown of a content, and `estimate` the approximate tokens of Markdown.
     """
-    base = render(msgspec.structs.replace(page, decisions=(), issues=(), tasks=(), left_out=99))
-    fitting = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
-    left_out = page.left_out - sum(map(len, fitting))
-    return msgspec.structs.replace(page, decisions=fitting[0], issues=fitting[1], tasks=fitting[2], left_out=left_out)
-
-
-def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate) -> Level3:
-    """Return the content of a details document with its lists shortened, so that it keeps to its limit of tokens.
-
-    The lists of decisions, issues and learnings are filled in turn, one entry each, until there is no more room.
-    `render` returns the Markdown of a content, and `estimate` the approximate tokens of Markdown.
-    """
-    base = render(msgspec.structs.replace(page, decisions=(), issues=(), learnings=(), left_out=99))
-    fitting = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)
-    left_out = page.left_out - sum(map(len, fitting))
-    return msgspec.structs.replace(
-        page, decisions=fitting[0], issues=fitting[1], learnings=fitting[2], left_out=left_out
-    )
-
-
-def _fit(
-    level: int, base: str, lists: Sequence[Iterable[ListEntry]], estimate: Estimate
-) -> tuple[tuple[ListEntry, ...], tuple[ListEntry, ...], tuple[ListEntry, ...]]:
-    """Return the beginnings of three lists that fit beside the Markdown `base`.
-
-    The lists take turns, and the first entry of the first list always stays.
-    """
+    level, last = (2, "tasks") if isinstance(page, Level2) else (3, "learnings")
+    names = ("decisions", "issues", last)
+    base = render(msgspec.structs.replace(page, **dict.fromkeys(names, ()), left_out=99))
     room = LIMITS[level][1] * _SLACK - estimate(markdown.visible(base))
-    fitting: list[list[ListEntry]] = [[], [], []]
-    growing = dict(enumerate(map(iter, lists)))
+    fitting: dict[str, list[ListEntry]] = {name: [] for name in names}
+    growing: dict[str, Iterator[ListEntry]] = {name: iter(getattr(page, name)) for name in names}
     while growing:
-        for number, entries in list(growing.items()):
+        for name, entries in list(growing.items()):
             entry = next(entries, None)
             cost = estimate(markdown.visible(f"- {entry.title} [{entry.id}]: {entry.note}\n")) if entry else 0
-            if entry is None or (cost > room and (number or fitting[0])):
-                del growing[number]  # a shorter but less important entry must not take its place
+            if entry is None or (cost > room and (name != names[0] or fitting[name])):
+                del growing[name]  # a shorter but less important entry must not take its place
                 continue
             room -= cost
-            fitting[number].append(entry)
-    return tuple(fitting[0]), tuple(fitting[1]), tuple(fitting[2])
+            fitting[name].append(entry)
+    shown = {name: tuple(some) for name, some in fitting.items()}
+    return msgspec.structs.replace(page, **shown, left_out=page.left_out - sum(map(len, shown.values())))

@@ -192,9 +192,8 @@ class _Versions:
             return self._map(later.blob if later is not None else self.file.blob, self.file.blob)
         following = self._next_version(record, later, before)
         change = self._map(before, following)
-        return (
-            self._map(following, self.file.blob) if change is not None and change.has_new_line(where.lines) else first
-        )
+        is_new = change is not None and change.has_new_line(where.lines)
+        return self._map(following, self.file.blob) if is_new else first
 
     def _next_version(self, record: Introduction, later: Introduction | None, before: str) -> str:
         """Return the blob of the next version that a record's author may already have had on the disk, "" for none."""

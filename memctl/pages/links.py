@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable
 from functools import cached_property
 
 from memctl.errors import USAGE, MemctlError
@@ -28,6 +27,7 @@ NEVER_SHOWN = (f"{SESSIONS}/", f"{CHECKPOINTS}/", f"{HANDOFF.folder}/")  # folde
 _LINK = lazy_regex(r"(!?\[(?:[^\[\]\\]|\\.)*\])\(([^()\s]*)\)")
 _ANCHOR = lazy_regex(r"#(\d+)(?:-|$)")  # hosting sites turn the heading `2.1 Architecture` into #21-architecture
 _ID = lazy_regex(rf"(?<![\w/-]){ids.SHAPE}(?![\w-])")
+_REFERENCE = lazy_regex(rf"{MARKER.pattern}|{_ID.pattern}")
 _MOST = 1_000  # different references of one text that are looked up; the longest page has 5,000 tokens
 
 
@@ -54,9 +54,7 @@ class Links:
         self._anchors = {page.id: markdown.target(document_of(page)) for page in snapshot.outline.pages}
         self._parts = {page.path: _part_anchors(page) for page in snapshot.outline.details}
         for page in snapshot.outline.details:
-            self._anchors.update(
-                zip((part.id for part in pages.numbered_headings(page)), self.parts(page), strict=True)
-            )
+            self._anchors |= zip((part.id for part in pages.numbered_headings(page)), self.parts(page), strict=True)
         self._anchors[pages.PROJECT_ID] = EXECUTIVE
         self._targets: dict[str, str] = {}
         self._left = _MOST
@@ -141,17 +139,13 @@ class Links:
     def _link_references(self, text: str) -> str:
         """Return a text without links in which § markers and record ids become links."""
 
-        def marker(match: re.Match[str]) -> str:
+        def link(match: re.Match[str]) -> str:
             name = match[0].rstrip(".-")
-            where = self._target(name)
-            return f"[{name}]({where})" + match[0][len(name) :] if where else match[0]
+            if where := self._target(name):
+                return f"[{name}]({where})" + match[0][len(name) :]
+            return _ID.sub(link, match[0]) if name.startswith("§") else name
 
-        def identifier(match: re.Match[str]) -> str:
-            where = self._target(match[0])
-            return f"[{match[0]}]({where})" if where else match[0]
-
-        text = MARKER.sub(marker, text) if "§" in text else text
-        return _ID.sub(identifier, text) if "](" not in text else _outside_links(text, identifier)
+        return _REFERENCE.sub(link, text)
 
     def _target(self, name: str) -> str:
         """Return the link target of a § marker or record id, "" if unknown or if `_MOST` names were looked up."""
@@ -160,15 +154,6 @@ class Links:
             record = None if name.startswith("§") else self._snapshot.catalogue.find(name)
             self._targets[name] = self.record(record) if record else self.marker(name)
         return self._targets.get(name, "")
-
-
-def _outside_links(text: str, change: Callable[[re.Match[str]], str]) -> str:
-    """Return a text with record ids outside of links replaced by the results of `change`."""
-    parts, end = [], 0
-    for match in _LINK.finditer(text):
-        parts += [_ID.sub(change, text[end : match.start()]), match[0]]
-        end = match.end()
-    return "".join([*parts, _ID.sub(change, text[end:])])
 
 
 def refuse_missing_section(outline: Outline, marker: str) -> None:
@@ -186,11 +171,8 @@ def refuse_missing_section(outline: Outline, marker: str) -> None:
 def missing_section(outline: Outline, marker: str) -> MemctlError:
     """Return the error for a section that does not exist."""
     known = ", ".join(page.id for page in (*outline.sections, *outline.details))
-    hint = (
-        f"the sections and pages of details are {known}"
-        if known
-        else "there is no section yet: `memctl section add` adds one"
-    )
+    hint = f"the sections and pages of details are {known}"
+    hint = hint if known else "there is no section yet: `memctl section add` adds one"
     return MemctlError(f"there is no section {marker}", hint, USAGE, "not-found")
 
 

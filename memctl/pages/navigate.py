@@ -16,6 +16,7 @@ from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.text import headings, markdown
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.phrases import some
 
 if TYPE_CHECKING:
     from memctl.pages.render import Renderer  # Jinja takes 30 ms, and a record is shown without
@@ -87,9 +88,8 @@ def refuse_duplicate(snapshot: Snapshot, marker: str) -> None:
     same_id = [page for page in snapshot.outline.pages if page.id == marker]
     if len(same_id) > 1:
         names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in same_id)
-        raise MemctlError(
-            f"{marker} is ambiguous: {names} have the same number", "`memctl renumber` gives one of them another number"
-        )
+        hint = "`memctl renumber` gives one of them another number"
+        raise MemctlError(f"{marker} is ambiguous: {names} have the same number", hint)
 
 
 def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) -> Place:
@@ -104,30 +104,17 @@ def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) 
         parent, children = page.section, [part.id for part in pages.numbered_headings(page)]
         children += [f"§4.{path}" for path in page.code_refs]
     name = EXECUTIVE if page is None else document_of(page)
-    return Place(
-        marker=marker,
-        level=int(marker[1]),
-        title=page.title if page else snapshot.config.project,
-        path=f"{snapshot.prefix}/{page.path}" if page else f"{snapshot.prefix}/{FOLDER}/{name}",
-        text=markdown.visible(making.page(name)),
-        parent=parent,
-        children=tuple(children),
-    )
+    path = page.path if page else f"{FOLDER}/{name}"
+    title, text = page.title if page else snapshot.config.project, markdown.visible(making.page(name))
+    return Place(marker, int(marker[1]), title, f"{snapshot.prefix}/{path}", text, parent, tuple(children))
 
 
 def _part(snapshot: Snapshot, making: Renderer, page: Page, part: pages.NumberedHeading) -> Place:
     """Return the place of a numbered heading of a page of details."""
     heading = f"{part.id[1:]} {part.title}"
     text = next((p.text for p in headings.split(making.page(document_of(page))) if p.heading == heading), part.text)
-    return Place(
-        marker=part.id,
-        level=3,
-        title=part.title,
-        path=f"{snapshot.prefix}/{page.path}",
-        text=markdown.visible(text.rstrip("\n") + "\n"),
-        parent=page.id,
-        children=(),
-    )
+    text = markdown.visible(text.rstrip("\n") + "\n")
+    return Place(part.id, 3, part.title, f"{snapshot.prefix}/{page.path}", text, page.id, ())
 
 
 def _sources(snapshot: Snapshot) -> Place:
@@ -156,9 +143,8 @@ def _source(snapshot: Snapshot, marker: str) -> Place:
     if "*" in reference and not paths[0].endswith("/"):
         return _listing(snapshot, marker, marker[3:], paths)
     if len(paths) > 1:
-        more = [f"  and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
-        shown = [f"  §4.{path}" for path in paths[:_SHOWN]]
-        raise MemctlError("\n".join([f"{marker} matches several files:", *shown, *more]), "give more of the path")
+        shown = some([f"  §4.{path}" for path in paths], _SHOWN, "\n", "\n  and ")
+        raise MemctlError(f"{marker} matches several files:\n{shown}", "give more of the path")
     path = paths[0]
     if path.endswith("/"):
         return _listing(snapshot, f"§4.{path.rstrip('/')}", path, sorted(n for n in names if n.startswith(path)))
@@ -214,6 +200,5 @@ def _near_files(names: frozenset[str], reference: str) -> str:
         stems.setdefault(base, name)
         stems.setdefault(base.partition(".")[0], name)
     near = dict.fromkeys(stems[stem] for stem in get_close_matches(tail, stems, n=3, cutoff=0.7))
-    return (
-        f"did you mean {' or '.join(f'§4.{name}' for name in near)}?" if near else "`memctl show §4.src` lists a folder"
-    )
+    meant = " or ".join(f"§4.{name}" for name in near)
+    return f"did you mean {meant}?" if near else "`memctl show §4.src` lists a folder"

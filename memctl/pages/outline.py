@@ -91,10 +91,8 @@ def blocks(text: str) -> Iterator[Marker]:
         if opens.level or opens.type not in ("heading_open", "paragraph_open"):
             continue
         inside = _markdown_parser(has_inline=True).parseInline(holds.content[: _WIDTH * 3], known)[0].children or []
-        title = plain(
-            "".join(token.content or " " for token in inside if token.type in ("text", "code_inline", "softbreak"))
-        )
-        if title:
+        shown = (token.content or " " for token in inside if token.type in ("text", "code_inline", "softbreak"))
+        if title := plain("".join(shown)):
             yield Marker((opens.map or [0])[0] + 1, int(opens.tag[1:] or 0), title)
 
 

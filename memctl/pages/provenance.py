@@ -193,6 +193,7 @@ def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: in
     known = {item.id for item in records}
     found = (snapshot.find(name) for name in names if name not in known)
     of_session = tuple(record for record in found if record is not None)
+    places = [*(page.id for page, _ in sections), *(reference.page.id for reference in pages)]
     return Why(
         asked=query,
         sections=sections,
@@ -202,11 +203,7 @@ def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: in
         origin=origin,
         has_more=has_more,
         history_ends=tuple(sorted(ends)),
-        of_places=_of_places(
-            snapshot,
-            [*(page.id for page, _ in sections), *(reference.page.id for reference in pages)],
-            known.union(record.id for record in of_session),
-        ),
+        of_places=_of_places(snapshot, places, known.union(record.id for record in of_session)),
         session=session,
         of_session=of_session,
         text=text or "",

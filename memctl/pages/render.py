@@ -24,7 +24,6 @@ from memctl.pages.generated_header import LAYOUTS, OF_PAGES, seal
 from memctl.pages.links import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.pages.template_values import BrokenTemplate, CountTokens, Estimate
 from memctl.record.errors import InvalidRecord
-from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
 
@@ -94,15 +93,10 @@ class Renderer:
         if name == EXECUTIVE:
             return self._fill(EXECUTIVE, levels.executive(self.snapshot, self.links))
         page = self._by_document[name]
-        return self._section(page) if page.kind.name == "section" else self._detail(page)
-
-    def _section(self, page: Page) -> str:
-        fill = partial(self._fill, "section.md")
-        return fill(levels.fit_section(levels.section(self.snapshot, self.links, page), fill, self._estimate))
-
-    def _detail(self, page: Page) -> str:
-        fill = partial(self._fill, "detail.md")
-        return fill(levels.fit_detail(levels.detail(self.snapshot, self.links, page), fill, self._estimate))
+        fill = partial(self._fill, f"{page.kind.name}.md")
+        if page.kind.name == "section":
+            return fill(levels.fit_lists(levels.section(self.snapshot, self.links, page), fill, self._estimate))
+        return fill(levels.fit_lists(levels.detail(self.snapshot, self.links, page), fill, self._estimate))
 
     def _fill(self, template: str, page: Any) -> str:
         name = f"{template}.j2"

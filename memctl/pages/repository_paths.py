@@ -190,10 +190,9 @@ def refuse_memory(path: str) -> None:
     """Raise MemctlError if a path is in a `.memory/` folder; the hint names the `memctl log` command to use instead."""
     if FOLDER in path.split("/"):
         identifier = ids.id_in_path(path)
-        raise MemctlError(
-            f"{path} is a file of the memory itself; the memory explains only the other files of the repository",
-            f"`memctl log{f' {identifier}' if identifier else ''}` lists its changes",
-        )
+        why = "a file of the memory itself; the memory explains only the other files of the repository"
+        hint = f"`memctl log{f' {identifier}' if identifier else ''}` lists its changes"
+        raise MemctlError(f"{path} is {why}", hint)
 
 
 def unknown_path_error(names: Iterable[str], text: str) -> MemctlError:
@@ -208,7 +207,6 @@ def unknown_path_error(names: Iterable[str], text: str) -> MemctlError:
         return MemctlError(f"Git knows no file {text!r}", OTHER_FORM, USAGE)
     alike = get_close_matches(name, by_name, n=_NEAR)
     near = get_close_matches(text, [path for name in alike for path in by_name[name]], n=_NEAR, cutoff=0)
-    hint = (
-        f"did you mean {' or '.join(near)}?" if near else "give a path from this folder or from the top of the worktree"
-    )
+    hint = "give a path from this folder or from the top of the worktree"
+    hint = f"did you mean {' or '.join(near)}?" if near else hint
     return MemctlError(f"Git knows no file {text!r}", hint, USAGE)

@@ -87,9 +87,8 @@ class Templates:
             raise
         except Exception as error:  # a template is a foreign program, which may fail in any way
             at, line = _place(error, path)
-            why = str(error) or (
-                "rendering takes too much memory" if isinstance(error, MemoryError) else type(error).__name__
-            )
+            memory = "rendering takes too much memory" if isinstance(error, MemoryError) else ""
+            why = str(error) or memory or type(error).__name__
             broken = BrokenTemplate(self._snapshot.prefix, at, line, why)
             if isinstance(error, (TooLarge, TimeoutError, MemoryError, RecursionError)):
                 self._exhausted[path] = broken  # each further page would take as long
@@ -269,9 +268,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             texts.append(piece)
             length += len(piece)
             if length > MAX_VALUE or len(texts) > _MAX_ITEMS:
-                raise TooLarge(
-                    f"the template prints more than {MAX_VALUE:,} characters or {_MAX_ITEMS:,} pieces of text"
-                )
+                limits = f"{MAX_VALUE:,} characters or {_MAX_ITEMS:,} pieces of text"
+                raise TooLarge(f"the template prints more than {limits}")
         return "".join(texts)
 
 

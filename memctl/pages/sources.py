@@ -89,12 +89,10 @@ def level4(snapshot: Snapshot, links: Links, repository: Repository, count: Coun
     """
     names = snapshot.files.names()
     chosen: list[tuple[Page | None, list[str]]] = []
-    for page in snapshot.outline.sections:
-        chosen.append((page, repository_paths.matching(names, page.paths)))
+    chosen += [(page, repository_paths.matching(names, page.paths)) for page in snapshot.outline.sections]
     covered = {path for _, paths in chosen for path in paths}
-    chosen.append(
-        (None, sorted({path for page in _pages(snapshot) for path in referenced_files(page, names)} - covered))
-    )
+    referenced = {path for page in _pages(snapshot) for path in referenced_files(page, names)}
+    chosen.append((None, sorted(referenced - covered)))
     listed = {path for _, paths in chosen for path in paths[:_ROWS]}
     contents = snapshot.files.read(listed)
     changed = last_changes(repository, listed)

@@ -16,9 +16,8 @@ class BrokenTemplate(MemctlError):
     """An error in a template of the project: its path below `.memory/`, the line (from 1), and the reason."""
 
     def __init__(self, prefix: str, path: str, line: int, why: str) -> None:
-        super().__init__(
-            f"{prefix}/{path}:{line}: {why}", "correct the template, or delete it: memctl then uses its own"
-        )
+        hint = "correct the template, or delete it: memctl then uses its own"
+        super().__init__(f"{prefix}/{path}:{line}: {why}", hint)
         self.path = path
         self.line = line
         self.why = why

@@ -101,6 +101,8 @@ def _merged_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, 
     for key in _SUMS:
         pair = [side[key] for side in (old, new) if isinstance(side.get(key), int)]
         values[key] = sum(pair) if is_later else max(pair, default=0)
+    if new.get("tokens_written") is None:  # no transcript of this part says how many
+        values["tokens_written"] = None
     for key, choose in (("started", min), ("ended", max)):
         given = [str(side[key]) for side in (old, new) if side.get(key)]
         values[key] = choose(given) if given else None

@@ -79,9 +79,8 @@ def of_revision(
     Raises MemctlError in a partial clone, which may lack the files: nothing is fetched.
     """
     if memory.repository.is_partial:
-        raise MemctlError(
-            "--at is refused, because this partial clone may lack files of the revision", "leave out --at", USAGE
-        )
+        message = "--at is refused, because this partial clone may lack files of the revision"
+        raise MemctlError(message, "leave out --at", USAGE)
     listed = FileList(index, f"{_REVISION}{commit}", snapshot.withheld.files)
     return _Update(memory, listed, FilesInGit(memory, commit), progress).run()
 
@@ -210,10 +209,9 @@ class _Update:
     def _add(self, unread: Mapping[str, str], left_out: Collection[str], room: int) -> None:
         """Read files, each given with its blob id, and put them into the index; `room` is left for their texts."""
         sizes = {path: self._files.size(path) for path in unread}
-        if sum(sizes.values()) > room:  # the smallest files are indexed
-            order = sorted(unread, key=lambda path: (sizes[path], path))
-        else:  # by path, which fills the pages of an index of paths
-            order = sorted(unread, key=lambda path: (sizes[path] > _LARGE, path))
+        is_full = sum(sizes.values()) > room  # then the smallest files are indexed
+        # Else the order is by path, which fills the pages of an index of paths.
+        order = sorted(unread, key=lambda path: (sizes[path] if is_full else sizes[path] > _LARGE, path))
         for start in range(0, len(order), _AT_ONCE):
             paths = order[start : start + _AT_ONCE]
             self._progress(start, len(order))

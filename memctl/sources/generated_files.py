@@ -8,6 +8,8 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
 from memctl.git import git
 from memctl.git.repository import Repository
 
@@ -47,7 +49,7 @@ def is_lock(path: str) -> bool:
     return _LOCK_NAMES.fullmatch(path.rpartition("/")[2]) is not None
 
 
-class GeneratedFiles:
+class GeneratedFiles(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The generated files of a repository.
 
     They are lock files, files with the attribute `linguist-generated` in .gitattributes, and files whose text shows
@@ -55,28 +57,26 @@ class GeneratedFiles:
     the file at a path whether its text shows this (see `in_text`).
     """
 
-    def __init__(self, repository: Repository, names: Collection[str], by_text: Callable[[str], bool]) -> None:
-        self._repository = repository
-        self._names = names
-        self._by_text = by_text
+    repository: Repository
+    names: Collection[str]
+    by_text: Callable[[str], bool]
 
     def reason(self, path: str) -> str:
         """Return why a file counts as generated, "" if it does not."""
         if is_lock(path):
             return LOCK
-        return GENERATED if self._by_text(path) or path in self._by_attribute else ""
+        return GENERATED if self.by_text(path) or path in self._by_attribute else ""
 
     @cached_property
     def _by_attribute(self) -> frozenset[str]:
         """The files with GitHub's attribute `linguist-generated` in .gitattributes."""
-        top = self._repository.top
-        files = [top / name for name in self._names if name.rpartition("/")[2] == ".gitattributes"]
-        if not any(_ATTRIBUTE in _read(file) for file in (*files, self._repository.common_dir / "info/attributes")):
+        top = self.repository.top
+        files = [top / name for name in self.names if name.rpartition("/")[2] == ".gitattributes"]
+        if not any(_ATTRIBUTE in _read(file) for file in (*files, self.repository.common_dir / "info/attributes")):
             return frozenset()
         args = ["check-attr", "-z", "--stdin", _ATTRIBUTE.decode()]
-        fields = (
-            git.write(args, top, "\0".join(self._names).encode(errors="replace")).decode(errors="replace").split("\0")
-        )
+        out = git.write(args, top, "\0".join(self.names).encode(errors="replace"))
+        fields = out.decode(errors="replace").split("\0")
         values = zip(fields[::3], fields[2::3], strict=False)
         return frozenset(path for path, value in values if value in ("set", "true"))
 

@@ -31,10 +31,8 @@ def texts(files: FilesOnDisk | FilesInGit, top: Path, folders: Iterable[str]) ->
         try:
             status = os.lstat(f"{top}/{path}")
             if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-                raise MemctlError(
-                    f"{path} is not a regular file or is too large",
-                    f"replace {path} with a small regular file, or remove it",
-                )
+                hint = f"replace {path} with a small regular file, or remove it"
+                raise MemctlError(f"{path} is not a regular file or is too large", hint)
             result[path] = (top / path).read_bytes().decode(errors="replace")
         except FileNotFoundError:
             continue

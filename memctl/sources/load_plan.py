@@ -129,9 +129,8 @@ def choose(
         is_seen = number < shown or is_wanted
         outline = f"the file has more than {LARGE:,} tokens" if tokens.tokens > LARGE else ""
         outline = outline or (generated(file.path) if is_seen else "")
-        plan = Choice(
-            file.path, file.content, file.score, tokens, verdict(file.score.score, outline, room), "", outline
-        )
+        when = verdict(file.score.score, outline, room)
+        plan = Choice(file.path, file.content, file.score, tokens, when, "", outline)
         reason = file.content.facts.refusal or _reason(file.score.score, plan.cost, room, left)
         left -= 0 if reason else plan.cost
         yield msgspec.structs.replace(plan, left_out=reason) if reason else plan

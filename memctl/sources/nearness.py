@@ -72,12 +72,11 @@ def nearness(
     for path, reason in _near_likely(importing, {path: imported(path) for path in likely}, likely).items():
         reasons.setdefault(path, [reason])
     needed = {*given, *(target for path in given for target in imported(path))}
-    return {
-        path: Nearness(
-            min(sum(points for points, _ in several), MOST), tuple(why for _, why in several), path in needed
-        )
-        for path, several in reasons.items()
-    }
+    result = {}
+    for path, several in reasons.items():
+        points, why = zip(*several, strict=True)
+        result[path] = Nearness(min(sum(points), MOST), why, path in needed)
+    return result
 
 
 def _may_import(files: FileList, resolver: Resolver, wanted: Collection[str]) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -121,10 +121,17 @@ def _ranked(
     active = dirty | meant | given
     issues = _issues(snapshot, contents)
     found = [path for path in late.union(texts.shares, named, active) if path in contents]
-    known = {
-        path: _knowledge(path, texts, named.get(path), lately, contents[path].facts.todos, issues.get(path, ()))
-        for path in (found if request.task else contents)
-    }
+    known = {}
+    for path in found if request.task else contents:
+        known[path] = msgspec.structs.replace(
+            _only_changed(lately.ago_of(path)),
+            mention=named.get(path),
+            changed=lately.moments.get(path, ""),
+            todos=contents[path].facts.todos,
+            issues=tuple(issues.get(path, ())),
+            match=texts.shares.get(path, 0.0),
+            words=tuple(texts.words.get(path, ())),
+        )
     near = nearness(contents, active, given, _likely(known) if request.task else {})
     for path, each in near.items():
         known[path] = msgspec.structs.replace(known.get(path) or _only_changed(lately.ago_of(path)), near=each)
@@ -146,35 +153,9 @@ def _ranked(
     return Priorities(choices, tuple(sorted(active)), refusals, unsearched, unlisted)
 
 
-def _knowledge(
-    path: str,
-    texts: FileMatches,
-    mention: FileMention | None,
-    lately: recency.RecentChanges,
-    todos: int,
-    issues: Iterable[str],
-) -> FileKnowledge:
-    """Return what is known of a file: how well it matches the task, who mentions it, and what changed of late."""
-    ago = lately.ago_of(path)
-    return FileKnowledge(
-        match=texts.shares.get(path, 0.0),
-        words=tuple(texts.words.get(path, ())),
-        mention=mention,
-        changed=lately.moments.get(path, ""),
-        is_modified=_is_modified(ago),
-        ago=ago,
-        todos=todos,
-        issues=tuple(issues),
-    )
-
-
 def _only_changed(ago: int | None) -> FileKnowledge:
     """Return what is known of a file of which only the last change is known, `ago` operations ago."""
-    return FileKnowledge(is_modified=_is_modified(ago), ago=ago)
-
-
-def _is_modified(ago: int | None) -> bool:
-    return ago is not None and ago <= recency.OPERATIONS
+    return FileKnowledge(is_modified=ago is not None and ago <= recency.OPERATIONS, ago=ago)
 
 
 def _others(
@@ -232,9 +213,8 @@ def _matching(names: FileList, globs: Sequence[str]) -> Collection[str]:
     """
     for glob in globs:
         if not is_pattern(glob):
-            raise MemctlError(
-                f"{glob!r} is not a pattern for files", "write a pattern as in .gitignore, such as `src/**/*.py`", USAGE
-            )
+            hint = "write a pattern as in .gitignore, such as `src/**/*.py`"
+            raise MemctlError(f"{glob!r} is not a pattern for files", hint, USAGE)
     return dict.fromkeys(repository_paths.matching(names, globs)) if globs else names
 
 

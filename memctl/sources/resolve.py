@@ -18,12 +18,8 @@ _SCRIPT_SUFFIXES = (
     *("", ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs", ".json", ".vue", ".svelte"),
     *("/index.ts", "/index.tsx", "/index.js", "/index.jsx", "/index.mjs", "/index.cjs", "/index.mts", "/index.d.ts"),
 )
-_COMPILED = {
-    ".js": (".ts", ".tsx"),
-    ".jsx": (".tsx",),
-    ".mjs": (".mts",),
-    ".cjs": (".cts",),
-}  # an import may name the compiled file, while the repository has the source
+# An import may name the compiled file, while the repository has the source.
+_COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 _ENTRIES = ("__init__", "index", "lib", "main", "mod")  # names of files that an import may leave out
 _RUST_ROOTS = ("lib.rs", "main.rs", "mod.rs")  # their modules are beside them, not in a folder of the file's name
 _ROOTS = ("src", "lib", "python")  # folders that Python's modules are imported from, beside the top and package roots
@@ -41,14 +37,9 @@ class Resolver:
     def __init__(self, names: FileList, declared: Declared) -> None:
         self._names = names
         self._known: dict[tuple[_Finder, str, str], tuple[str, ...]] = {}
-        self._finders: dict[str, _Finder] = {
-            **dict.fromkeys(PYTHON, self._python),
-            **dict.fromkeys(GO, self._go),
-            **dict.fromkeys(CPP, self._cpp),
-            **dict.fromkeys(JAVA, self._java),
-            **dict.fromkeys(RUST, self._rust),
-            **dict.fromkeys(RUBY, self._ruby),
-        }
+        of_system = ((GO, self._go), (CPP, self._cpp), (RUST, self._rust))
+        finders = ((PYTHON, self._python), (JAVA, self._java), (RUBY, self._ruby), *of_system)
+        self._finders: dict[str, _Finder] = {suffix: find for suffixes, find in finders for suffix in suffixes}
         self._known_starts: dict[str, set[str]] = {}
         self._known_go: dict[str, list[str]] = {}
         self._go_modules, self._packages, self._aliases = _declarations(declared)
@@ -61,11 +52,11 @@ class Resolver:
         roots = {folder for folder, _, name in split if name in ("pyproject.toml", "setup.py", "setup.cfg")} | {""}
         return roots | {posixpath.join(root, name) for root in roots for name in _ROOTS}
 
-    def _ends_with(self, ending: str) -> list[str]:
-        """Return the files of C, Java, Kotlin and Ruby whose path has an ending, sorted."""
+    def _ends_with(self, folder: str, ending: str) -> Sequence[str]:
+        """Return the file of C, Java, Kotlin or Ruby whose path has an ending; of several the nearest to the folder."""
         stem = posixpath.basename(ending).partition(".")[0] or posixpath.basename(ending)
         found = (path for path in self._names.called(stem) if suffix_of(path) in (*CPP, *JAVA, *RUBY))
-        return sorted(path for path in found if f"/{path}".endswith(f"/{ending}"))
+        return _nearest(folder, [path for path in found if f"/{path}".endswith(f"/{ending}")])
 
     def _modules(self, dotted: str) -> list[str]:
         """Return the Python files that have a dotted name from any likely root, sorted."""
@@ -147,9 +138,7 @@ class Resolver:
             return self._python_file([*parts[: len(parts) - dots + 1], *bare.split(".")], names)
         for candidate in (*(f"{bare}.{each}" for each in names), bare):
             if files := self._modules(candidate):
-                if len(files) == 1:
-                    return files
-                return (min(files, key=lambda path: (-_common_length(path, folder), len(path), path)),)
+                return _nearest(folder, files)
         is_script = posixpath.join(folder, "__init__.py") not in self._names  # a script can import the files beside it
         return self._python_file([folder, *bare.split(".")], names) if is_script else ()
 
@@ -179,7 +168,7 @@ class Resolver:
         beside = posixpath.normpath(posixpath.join(folder, imported))
         if beside in self._names:
             return (beside,)
-        return self._nearest(folder, posixpath.normpath(imported).lstrip("./"))
+        return self._ends_with(folder, posixpath.normpath(imported).lstrip("./"))
 
     def _java(self, folder: str, imported: str) -> Sequence[str]:
         package, _, name = imported.rpartition(".")
@@ -190,19 +179,14 @@ class Resolver:
             return [path for path in in_java if f"/{posixpath.dirname(path)}".endswith(f"/{below}")]
         # An import of a class's member has the class's name before the member's.
         wanted = (f"{each}.{suffix}" for each in (f"{below}/{name}", below) for suffix in JAVA)
-        return next((files for each in wanted if (files := self._nearest(folder, each))), ())
+        return next((files for each in wanted if (files := self._ends_with(folder, each))), ())
 
     def _ruby(self, folder: str, imported: str) -> Sequence[str]:
         name = imported if imported.endswith(".rb") else f"{imported}.rb"
         if imported.startswith("./"):
             beside = posixpath.normpath(posixpath.join(folder, name))
             return (beside,) if beside in self._names else ()
-        return self._nearest(folder, posixpath.normpath(name).lstrip("./"))
-
-    def _nearest(self, folder: str, ending: str) -> Sequence[str]:
-        """Return the file whose path has this ending; if several have it, the one nearest to the folder."""
-        found = self._ends_with(ending)
-        return (min(found, key=lambda path: (-_common_length(path, folder), len(path), path)),) if found else ()
+        return self._ends_with(folder, posixpath.normpath(name).lstrip("./"))
 
     def _rust(self, folder: str, imported: str) -> Sequence[str]:
         first, *rest = imported.removeprefix("mod ").split("::")
@@ -271,9 +255,10 @@ def _above(path: str) -> list[str]:
     return ["/".join(parts[:depth]) for depth in range(len(parts))]
 
 
-def _common_length(path: str, folder: str) -> int:
-    """Return the length of the common path of a file's folder and another folder, in characters."""
-    return len(posixpath.commonpath([posixpath.dirname(path), folder]))
+def _nearest(folder: str, paths: Sequence[str]) -> Sequence[str]:
+    """Return the path whose folder has the most in common with `folder`, the shortest of several; () for none."""
+    common = {path: len(posixpath.commonpath([posixpath.dirname(path), folder])) for path in paths}
+    return (min(paths, key=lambda path: (-common[path], len(path), path)),) if paths else ()
 
 
 def _declarations(

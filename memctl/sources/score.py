@@ -151,9 +151,8 @@ def _beside(path: str, known: FileKnowledge, *, for_task: bool) -> list[tuple[fl
 def _by_commits(ago: int | None) -> list[tuple[float, str]]:
     if ago is None:
         return []
-    when = (
-        f"changed {ago} commits ago" if ago > 1 else "changed in the last commit" if ago else "it is in no commit yet"
-    )
+    when = "changed in the last commit" if ago else "it is in no commit yet"
+    when = f"changed {ago} commits ago" if ago > 1 else when
     return [(round(RECENCY / (1 + ago / _HALF), 1), when)]
 
 

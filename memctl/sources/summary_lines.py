@@ -168,10 +168,8 @@ def _toml(text: str) -> Iterator[SummaryLine]:
             level = 1
             yield _key(number, 0, match[1])
         elif match := _TOML_KEY.match(line):
-            value = match[2]
-            opened = next((mark for mark in ('"""', "'''") if value.count(mark) == 1), "")
-            quote = opened
-            yield _key(number, level, f"{match[1]} = {'…' if opened else _value(match[1], value)}")
+            quote = next((mark for mark in ('"""', "'''") if match[2].count(mark) == 1), "")
+            yield _key(number, level, f"{match[1]} = {'…' if quote else _value(match[1], match[2])}")
 
 
 def _key(number: int, level: int, text: str) -> SummaryLine:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from os.path import commonprefix
 
 import msgspec
@@ -93,20 +94,16 @@ def from_memory(
         except (InvalidRecord, OSError):  # it was changed just now
             body = ""
         found_words = words.words_of(" ".join((record.title, *record.tags, body)))
-        share = (
-            _RECORD
-            * result.match
-            * len({wanted[word] for word in found_words if word in wanted})
-            / len(set(wanted.values()))
-        )
+        met = {wanted[word] for word in found_words if word in wanted}
+        share = _RECORD * result.match * len(met) / len(set(wanted.values()))
         for reference in record.code_refs:
             for path in _code_paths(files, reference):
                 below = [path] if path in files else _files_below(files, path)
                 _add(found, below, share, f"{record.id} refers to it")
     for page in snapshot.outline.sections if wanted else ():
         title = {word for word in words.words_of(page.title) if word not in words.STOP_WORDS}
-        if met := [word for word in title if word in wanted]:
-            share = _SECTION * len(met) / len(title)
+        if shared := [word for word in title if word in wanted]:
+            share = _SECTION * len(shared) / len(title)
             _add(found, _covered(files, page.paths, likely, most), share, f"{page.id} covers it")
     return found
 
@@ -152,10 +149,8 @@ def _covered(files: FileList, globs: Sequence[str], likely: Collection[str], mos
     is_rooted = all("/" in each.rstrip("/") and not each.startswith(("!", "#", "\\")) for each in globs)
     below = files.below(commonprefix(starts) if is_rooted else "")  # noqa: RUF071 - characters are meant
     found = (path for path in below if matches(path) is not None)
-    return [
-        *(path for path in likely if path in files and matches(path) is not None),
-        *islice(found, None if most < 0 else most),
-    ]
+    sure = [path for path in likely if path in files and matches(path) is not None]
+    return [*sure, *islice(found, None if most < 0 else most)]
 
 
 def _files_below(files: FileList, folder: str) -> list[str]:
@@ -215,20 +210,17 @@ def _add_words(result: Mentions, contents: FileList, task: str, likely: Collecti
             in_path[path] = strong
         if weak := {wanted[word] for word in contents[path].facts.words if word in wanted}:
             in_names[path] = weak
-    having: dict[str, int] = {}
-    for path in in_path.keys() | in_names.keys():
-        for word in in_path.get(path, set()) | in_names.get(path, set()):
-            having[word] = having.get(word, 0) + 1
-    having |= numbers
+    both = {path: in_path.get(path, set()) | in_names.get(path, set()) for path in in_path.keys() | in_names.keys()}
+    having = {**Counter(chain.from_iterable(both.values())), **numbers}
     weights = {word: math.log(1 + len(contents) / number) for word, number in having.items()}
     most = sum(weights[word] for word in sorted(weights))
-    for path in in_path.keys() | in_names.keys():
-        strong, weak = in_path.get(path, set()), in_names.get(path, set())
+    for path, met in both.items():
+        strong = in_path.get(path, set())
         weight = sum(weights[word] for word in sorted(strong))
-        weight += _NAME_WORDS * sum(weights[word] for word in sorted(weak - strong))
+        weight += _NAME_WORDS * sum(weights[word] for word in sorted(met - strong))
         if weight:
             share = _PATH_WORDS * math.sqrt(weight / most)  # some words of a task never occur in any path
-            _add(result, [path], share, f"words of the task: {', '.join(sorted(strong | weak))}")
+            _add(result, [path], share, f"words of the task: {', '.join(sorted(met))}")
     _add_called(result, wanted, in_path)
 
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from memctl.git import trees
 from memctl.git.first_commits import Origin
-from memctl.git.tree_merge import Leaf, store
+from memctl.git.tree_merge import Leaf, store_files
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, frontmatter, handoff, ids, pages
 from memctl.record.errors import InvalidRecord
@@ -56,18 +56,16 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
         return ours, ()
     memory_files = [MemoryFile(path, text, records.get(path)) for path, text in sides[0].items()]
     rewriting = Rewriting(holders, memory_files, _Ours())
-    written = {}
+    written, modes = {}, {}
     names = dict(ours)
     packages = id_collisions.packages(holders)
     for file, moving, text in rewriting.texts():
         path = id_collisions.new_path(moving) if moving else packages.get(file.path, file.path)
         if moving or text != file.text:
             names.pop(file.path)
-            written[path] = (ours[file.path].mode, text)
+            written[path], modes[path] = text, ours[file.path].mode
     names = {packages.get(path, path): leaf for path, leaf in names.items()}  # those in which nothing is renamed
-    blobs = store(memory.repository, [text.encode("utf-8", "surrogateescape") for _, text in written.values()])
-    modes = [mode for mode, _ in written.values()]
-    return {**names, **{p: Leaf(m, b) for p, m, b in zip(written, modes, blobs, strict=True)}}, tuple(holders)
+    return {**names, **store_files(memory.repository, written, modes)}, tuple(holders)
 
 
 class _Ours:

@@ -21,12 +21,14 @@ from memctl.store.memory import Memory
 from memctl.store.memory_root import CONFIG
 from memctl.sync import collisions, merge_tree
 from memctl.sync.merge_tree import LostInFile, MergedTree
+from memctl.text.phrases import some
 from memctl.write import autofix, documents
 from memctl.write.id_collisions import Holder
 from memctl.write.merge import WHOLE
 
 _SHOWN = 10  # files that a message names
 _NAMED = 5  # ids that it names
+KEPT = "one side deleted it, the other side changed it or linked to it"
 
 
 class MergeCommit(msgspec.Struct, frozen=True):
@@ -95,22 +97,18 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
     """
     if not bases:
         shallow = bool(memory.repository.shallow())
-        raise MemctlError(
-            f"{upstream.name} and this branch have no commit in common"
-            + (" that this clone knows of: it is shallow" if shallow else ""),
-            f"`git fetch --unshallow {upstream.remote}`"
-            if shallow
-            else f"check that {upstream.remote} is the right remote; "
-            f"`git merge --allow-unrelated-histories {upstream.name}` merges the two anyway",
-        )
+        message = f"{upstream.name} and this branch have no commit in common"
+        if shallow:
+            message += " that this clone knows of: it is shallow"
+            raise MemctlError(message, f"`git fetch --unshallow {upstream.remote}`")
+        way = f"`git merge --allow-unrelated-histories {upstream.name}` merges the two anyway"
+        raise MemctlError(message, f"check that {upstream.remote} is the right remote; {way}")
     name = memory.tracked(CONFIG)
     known, state = (refs.read(memory.repository, commit, [name]) for commit in (bases[0], theirs))
     if known and not state:
-        raise MemctlError(
-            f"{upstream.name} has no memory any more: a commit there deleted {name}",
-            f"`git log {theirs[:10]} -- {name}` shows the commit; `git merge {upstream.name}` deletes the memory "
-            "here, too",
-        )
+        hint = f"`git log {theirs[:10]} -- {name}` shows the commit"
+        hint += f"; `git merge {upstream.name}` deletes the memory here, too"
+        raise MemctlError(f"{upstream.name} has no memory any more: a commit there deleted {name}", hint)
     if state:
         parse_config(state[name].data.decode(errors="replace"), f"{upstream.name}:{name}")
 
@@ -135,8 +133,8 @@ def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[s
     places = [("MEM107", record.path) for record in records]
     places += [("MEM402", r.path) for r in records if r.superseded_by and r.status != "superseded"]
     writes = [write for write in autofix.fix(snapshot, places).writes if write.text != write.old]
-    blobs = tree_merge.store(memory.repository, [write.text.encode() for write in writes])
-    return {write.path: Leaf(merged.files[write.path].mode, blob) for write, blob in zip(writes, blobs, strict=True)}
+    modes = {write.path: merged.files[write.path].mode for write in writes}
+    return tree_merge.store_files(memory.repository, {write.path: write.text for write in writes}, modes)
 
 
 def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None], str]:
@@ -152,9 +150,7 @@ def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Lea
     except MemctlError as error:
         return {}, f"the documents could not be rendered: {error.message}"
     warning = "; ".join(f"some documents could not be rendered: {why}" for why in comparison.faults)
-    blobs = tree_merge.store(memory.repository, [text.encode() for text in texts.values()])
-    changes: dict[str, Leaf | None] = dict.fromkeys(comparison.orphans)
-    return {**changes, **{path: Leaf("100644", blob) for path, blob in zip(texts, blobs, strict=True)}}, warning
+    return {**dict.fromkeys(comparison.orphans), **tree_merge.store_files(memory.repository, texts)}, warning
 
 
 def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
@@ -164,14 +160,7 @@ def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
         for holder in made.renamed
     ]
     deeds += [RecordAction("lost", item.id.replace(" ", "_"), describe(item)) for item in made.lost]
-    deeds += [
-        RecordAction(
-            "kept",
-            merge_tree.name_of(path).replace(" ", "_"),
-            "one side deleted it, the other side changed it or linked to it",
-        )
-        for path in made.revived
-    ]
+    deeds += [RecordAction("kept", merge_tree.name_of(path).replace(" ", "_"), KEPT) for path in made.revived]
     identifiers = (*merge_tree.record_ids(made.both), *(holder.now for holder in made.renamed))
     return Change(
         op="sync",
@@ -202,21 +191,15 @@ def _conflict(
 
     `names` are ids that both sides gave out; `in_memory` says whether both sides changed a file of the memory.
     """
-    shown = [f"  {path.encode(errors='surrogateescape').decode(errors='backslashreplace')}" for path in paths[:_SHOWN]]
-    shown += [f"  and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
-    then = []
+    shown = [f"  {path.encode(errors='surrogateescape').decode(errors='backslashreplace')}" for path in paths]
+    message = f"{upstream.name} and this branch conflict in files that only a person can merge:\n"
+    hint = f"`git merge {upstream.name}` shows the conflicts; nothing was changed"
     if names:
         more = " …" if len(names) > _NAMED else ""
-        then.append(f"during that merge, `memctl renumber` gives {', '.join(names[:_NAMED])}{more} another number")
-    first = ""
+        hint += f"; during that merge, `memctl renumber` gives {', '.join(names[:_NAMED])}{more} another number"
     if in_memory and not remotes.setting(memory.repository, "merge.memctl-record.driver"):
-        first = "`memctl install git` makes Git merge the memory as `memctl sync` does; after that "
-    return MemctlError(
-        "\n".join([f"{upstream.name} and this branch conflict in files that only a person can merge:", *shown]),
-        first
-        + "; ".join([f"`git merge {upstream.name}` shows the conflicts; nothing was changed", *then])
-        + ". Then run `memctl sync` again",
-    )
+        hint = f"`memctl install git` makes Git merge the memory as `memctl sync` does; after that {hint}"
+    return MemctlError(message + some(shown, _SHOWN, "\n", "\n  and "), f"{hint}. Then run `memctl sync` again")
 
 
 def near_worktree(memory: Memory, commit: str) -> Snapshot:

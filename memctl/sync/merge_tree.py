@@ -19,7 +19,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import tree_merge, trees
 from memctl.git.git import GitFailed
-from memctl.git.tree_merge import Leaf, store
+from memctl.git.tree_merge import Leaf, store_files
 from memctl.pages import documents
 from memctl.pages.links import FOLDER
 from memctl.record import content_fields, frontmatter, frontmatter_edit, handoff, ids, pages, session_page
@@ -168,7 +168,8 @@ class _Merge:
         self.lost: list[LostInFile] = []
         self.revived: list[str] = []
         self.conflicts: list[str] = []
-        self.written: list[tuple[str, str, str]] = []  # path, mode, text
+        self.written: dict[str, str] = {}
+        self.modes: dict[str, str] = {}
 
     def read(self, leaves: Iterable[Leaf | None]) -> None:
         wanted = {leaf.blob for leaf in leaves if leaf is not None and leaf.is_regular} - set(self.texts)
@@ -184,7 +185,8 @@ class _Merge:
         before, one, other = (side.get(path) for side in (self.base, self.ours, self.theirs))
         assert one is not None
         assert other is not None
-        self.written.append((path, one.mode if before is None or one.mode != before.mode else other.mode, text))
+        self.written[path] = text
+        self.modes[path] = one.mode if before is None or one.mode != before.mode else other.mode
 
 
 def _may_count(path: str, before: Leaf | None, now: Leaf | None) -> bool:
@@ -204,8 +206,7 @@ def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: 
     for path in work.open:
         _merge_path(work, path)
     _revive(work)
-    blobs = store(memory.repository, [text.encode("utf-8", "surrogateescape") for _, _, text in work.written])
-    work.found |= {path: Leaf(mode, blob) for (path, mode, _), blob in zip(work.written, blobs, strict=True)}
+    work.found |= store_files(memory.repository, work.written, work.modes)
     both = tuple(path for path in work.open if _is_news(work, path))
     return MergedTree(work.found, both, tuple(work.lost), tuple(work.revived), tuple(work.conflicts))
 

@@ -62,9 +62,7 @@ def sync_ownership(memory: Memory, done: SyncResult, *, push: bool, dry_run: boo
             settled=agreed.settled,
         )
     except MemctlError as error:
-        words = [done.warning] if done.warning else []
-        why = f"the coordination state could not be synced with {remote}: {error.message}"
-        return msgspec.structs.replace(done, warning="; ".join([*words, why]))
+        return done.with_warning(f"the coordination state could not be synced with {remote}: {error.message}")
 
 
 def renumbered_ownerships(memory: Memory, planned: SyncResult) -> tuple[tuple[Ownership, str], ...]:

@@ -64,6 +64,10 @@ class SyncResult(msgspec.Struct, frozen=True):
     sessions_redacted: tuple[str, ...] = ()
     warning: str = ""
 
+    def with_warning(self, warning: str) -> SyncResult:
+        """Return this result with a warning, unless it is "", after the warnings that it has."""
+        return msgspec.structs.replace(self, warning="; ".join(filter(None, (self.warning, warning))))
+
 
 def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) -> list[str]:
     """Return lines about what a sync did to the branch, one for each fact; none if there was nothing to do.
@@ -83,10 +87,7 @@ def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) 
             for holder in made.renamed
         ]
         lines += [f"{item.id} {merge_commit.describe(item)}" for item in made.lost]
-        lines += [
-            f"{merge_tree.name_of(path)} is kept: one side deleted it, the other side changed it or linked to it"
-            for path in made.revived
-        ]
+        lines += [f"{merge_tree.name_of(path)} is kept: {merge_commit.KEPT}" for path in made.revived]
     elif done.commit != done.before:
         lines.append(f"the branch {'would be' if dry_run else 'is'} at commit {done.commit[:10]}, like {name}")
     if done.pushed:

@@ -58,20 +58,12 @@ def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
     if not names and not unfit:
         return Publishable(ours, ours)
     now = trees.entries(repository, ours)
-    changed = [entry for entry in now if entry.blob in texts]
-    blobs = tree_merge.store(repository, [texts[entry.blob].encode() for entry in changed])
-    whole = tree_merge.edit_tree(
-        repository,
-        tree_merge.tree_at(repository, ours),
-        {entry.path: Leaf("100644", blob) for entry, blob in zip(changed, blobs, strict=True)},
-    )
+    changed = tree_merge.store_files(repository, {e.path: texts[e.blob] for e in now if e.blob in texts})
+    whole = tree_merge.edit_tree(repository, tree_merge.tree_at(repository, ours), changed)
     held_back = {entry.path: unfit[entry.blob] for entry in now if entry.blob in unfit}
     on_ref = {entry.path: entry.blob for entry in trees.entries(repository, theirs)} if theirs else {}
-    public = tree_merge.edit_tree(
-        repository,
-        whole,
-        {path: Leaf("100644", on_ref[path]) if path in on_ref else None for path in held_back},
-    )
+    former = {path: Leaf("100644", on_ref[path]) if path in on_ref else None for path in held_back}
+    public = tree_merge.edit_tree(repository, whole, former)
     push = theirs
     if public != (tree_merge.tree_at(repository, theirs) if theirs else tree_merge.edit_tree(repository, "", {})):
         push = _redacted_commit(memory, public, theirs)
@@ -146,13 +138,9 @@ def sync_pages(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -
             redacted = tuple(dict.fromkeys((*redacted, *may.redacted)))  # if a push is lost, the next try finds none
         has_pushed = may.push != theirs
         if not has_pushed or dry_run or refs.push(repository, remote, REF, may.push, theirs):
-            return msgspec.structs.replace(
-                done,
-                sessions_taken=taken,
-                sessions_given=has_pushed,
-                sessions_redacted=redacted,
-                warning="; ".join(filter(None, (done.warning, _held_back(may)))),
-            )
+            done = done.with_warning(_held_back(may))
+            what = {"sessions_taken": taken, "sessions_given": has_pushed, "sessions_redacted": redacted}
+            return msgspec.structs.replace(done, **what)
     raise MemctlError(f"{_TRIES} pushes of {REF} failed, because other clones pushed first", "run `memctl sync` again")
 
 

@@ -71,9 +71,7 @@ def sync(
                 done = carry(memory, done, push=push, dry_run=dry_run)
             except (MemctlError, PushRefused) as error:  # the branch is done: what goes wrong here is a warning
                 cause = error.why if isinstance(error, PushRefused) else error.message
-                words = [done.warning] if done.warning else []
-                words.append(f"the {what} could not be synced with {upstream.remote}: {cause}")
-                done = msgspec.structs.replace(done, warning="; ".join(words))
+                done = done.with_warning(f"the {what} could not be synced with {upstream.remote}: {cause}")
         return done
 
 
@@ -252,11 +250,9 @@ def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
     try:
         git.read(["verify-commit", theirs], memory.repository.top)
     except git.GitFailed as error:
-        raise MemctlError(
-            f"the commit {theirs[:10]} of {upstream.name} has no valid signature, which the setting "
-            "merge.verifySignatures "
-            "requires:\n" + error.stderr.strip()
-        ) from None
+        message = f"the commit {theirs[:10]} of {upstream.name} has no valid signature"
+        why = f"which the setting merge.verifySignatures requires:\n{error.stderr.strip()}"
+        raise MemctlError(f"{message}, {why}") from None
 
 
 def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool) -> bool:
@@ -264,15 +260,8 @@ def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool
     meanwhile."""
     upstream, new = planned.upstream, planned.commit
     why, lines = f"the sync with {upstream.name}", result.lines_before_push(planned)
-    move = Move(
-        upstream.branch,
-        planned.before,
-        new,
-        why,
-        reconcile_ownership.renumbered_ownerships(memory, planned),
-        lines,
-        planned.pushed,
-    )
+    owned = reconcile_ownership.renumbered_ownerships(memory, planned)
+    move = Move(upstream.branch, planned.before, new, why, owned, lines, planned.pushed)
     goes = new != planned.before
     if goes:
         checkout_log.refuse_if_in_the_way(memory, move, f"the merge with {upstream.name} would overwrite files")
@@ -307,19 +296,13 @@ def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
     The faults are unresolved conflicts, and ids or page numbers that two files have. `theirs` is the remote's commit.
     Documents are not checked, since they are rendered.
     """
-    findings = _unsound(memory, new)
-    known = (
-        {(finding.code, finding.path) for finding in _unsound(memory, merge_commit.near_worktree(memory, theirs))}
-        if findings
-        else set()
-    )
-    fresh = [finding for finding in findings if (finding.code, finding.path) not in known]
-    if fresh:
-        first = fresh[0]
-        raise MemctlError(
-            f"nothing was pushed: {memory.tracked(first.path)}:{first.line}: {first.message} ({first.code})",
-            _HINTS.get(first.code, _RENUMBER),
-        )
+    if not (findings := _unsound(memory, new)):
+        return
+    known = {(finding.code, finding.path) for finding in _unsound(memory, merge_commit.near_worktree(memory, theirs))}
+    for first in (finding for finding in findings if (finding.code, finding.path) not in known):
+        where = f"{memory.tracked(first.path)}:{first.line}"
+        hint = _HINTS.get(first.code, _RENUMBER)
+        raise MemctlError(f"nothing was pushed: {where}: {first.message} ({first.code})", hint)
 
 
 def _unsound(memory: Memory, snapshot: Snapshot) -> list[Finding]:

@@ -40,10 +40,8 @@ def leave(state: State, agent: str, *, release: bool = False) -> Step:
     """
     name = agent_name(agent)
     if name not in state.active_agents:
-        raise MemctlError(
-            f"the agent {name} is not listed as at work on this project",
-            "`memctl coordination show` lists the agents at work",
-        )
+        hint = "`memctl coordination show` lists the agents at work"
+        raise MemctlError(f"the agent {name} is not listed as at work on this project", hint)
     owned = state.section_ownership_map
     remaining = {section: held for section, held in owned.items() if not (release and held.owner_agent_id == name)}
     released = ", ".join(section for section in owned if section not in remaining)
@@ -62,10 +60,8 @@ def assign(state: State, agent: str, task: str, *, remove: bool = False) -> Step
     line = _line(task)
     tasks = state.agent_task_assignments.get(name, [])
     if remove and line not in tasks:
-        known = "; ".join(tasks)
-        raise MemctlError(
-            f"the agent {name} has no task {line!r}", f"its tasks are: {known}" if known else f"{name} has no tasks"
-        )
+        hint = f"its tasks are: {'; '.join(tasks)}" if tasks else f"{name} has no tasks"
+        raise MemctlError(f"the agent {name} has no task {line!r}", hint)
     after = [other for other in tasks if other != line] if remove else list(dict.fromkeys([*tasks, line]))
     title = f"{name}: remove {line}" if remove else f"{name}: {line}"
     return Step(state.put("agent_task_assignments", name, after or None), "assign", title)
@@ -93,12 +89,9 @@ def unblock(state: State, reference: str) -> Step:
     keys = [key for key, item in known.items() if wanted and (key.startswith(wanted) or item.text == wanted)]
     if len(keys) != 1:
         text = "; ".join(f"{key} {item.text}" for key, item in sorted(known.items()))
-        raise MemctlError(
-            f"{reference!r} matches several blockers: {', '.join(keys)}"
-            if keys
-            else f"there is no blocker {reference!r}",
-            f"the blockers are: {text}" if text else "no blocker is recorded",
-        )
+        several = f"{reference!r} matches several blockers: {', '.join(keys)}"
+        hint = f"the blockers are: {text}" if text else "no blocker is recorded"
+        raise MemctlError(several if keys else f"there is no blocker {reference!r}", hint)
     return Step(state.put("global_blockers", keys[0], None), "unblock", f"{keys[0]} {known[keys[0]].text}")
 
 
@@ -118,11 +111,8 @@ def share(state: State, name: str, value: str) -> Step:
 def _line(text: str) -> str:
     line = " ".join(text.split())
     if not line or len(line) > _TEXT or not line.isprintable():
-        raise MemctlError(
-            f"{text[:60]!r} can't be stored in the coordination state",
-            f"give one line of at most {_TEXT} printable characters",
-            USAGE,
-        )
+        hint = f"give one line of at most {_TEXT} printable characters"
+        raise MemctlError(f"{text[:60]!r} can't be stored in the coordination state", hint, USAGE)
     return line
 
 
@@ -155,9 +145,9 @@ def only_working(state: State, sections: Collection[str], agent: str = "") -> St
     """
     for name, entry in state.active_agents.items():
         if name != agent:
-            left = {key: [s for s in work.sections if s not in sections] for key, work in entry.handoffs.items()}
-            state = set_work(state, name, {
-                key: msgspec.structs.replace(work, sections=tuple(left[key]))
-                for key, work in entry.handoffs.items() if left[key] or not work.sections
-            })  # fmt: skip
+            handoffs: dict[str, Work] = {}
+            for key, work in entry.handoffs.items():
+                left = tuple(section for section in work.sections if section not in sections)
+                handoffs |= {key: msgspec.structs.replace(work, sections=left)} if left or not work.sections else {}
+            state = set_work(state, name, handoffs)
     return state

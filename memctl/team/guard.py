@@ -20,6 +20,7 @@ from memctl.record.record import Record
 from memctl.record.required_text import is_meaningful
 from memctl.store.memory import Memory
 from memctl.team.coordination_ref import ref
+from memctl.text.phrases import some
 
 if TYPE_CHECKING:
     from memctl.team.state import Ownership, State
@@ -44,16 +45,13 @@ def permit(memory: Memory, change: Change, allow_owned: bool) -> Change:
     if not denied:
         return change
     if not allow_owned:
-        lines = [f"{memory.tracked(item.path)}: {item.ownership.description}" for item in denied[:_SHOWN]]
-        lines += [f"and {len(denied) - _SHOWN:,} more"] if len(denied) > _SHOWN else []
+        lines = [f"{memory.tracked(item.path)}: {item.ownership.description}" for item in denied]
         over = f"{'ask the user to ' if memory.by_agent else ''}write with --allow-owned --reason WHY"
-        raise MemctlError("\n".join(lines), f"{_ask(memory, denied[0])}, or {over}")
+        raise MemctlError(some(lines, _SHOWN, "\n", "\nand "), f"{_ask(memory, denied[0])}, or {over}")
     if not is_meaningful(change.reason):
         raise MemctlError("--allow-owned needs --reason WHY: memctl records the reason", exit_code=USAGE)
-    over = ", ".join(
-        dict.fromkeys(f"{item.ownership.section_id} of {item.ownership.owner_agent_id}" for item in denied)
-    )
-    return msgspec.structs.replace(change, reason=f"{change.reason} (written to {over})")
+    owned = dict.fromkeys(f"{item.ownership.section_id} of {item.ownership.owner_agent_id}" for item in denied)
+    return msgspec.structs.replace(change, reason=f"{change.reason} (written to {', '.join(owned)})")
 
 
 def refuse_manual_edits(memory: Memory, change: Change) -> None:

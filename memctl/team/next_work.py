@@ -112,11 +112,8 @@ def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record)
         is_closed = held.ownership_type != SHARED_WRITE and held.owner_agent_id != memory.actor
         return f"{held.owner_agent_id} owns {held.section_id}" if is_closed else ""
     other = record.agent_id
-    return (
-        f"{other} is working on it"
-        if is_started(record) and other != memory.actor and other in state.active_agents
-        else ""
-    )
+    is_at_it = is_started(record) and other != memory.actor and other in state.active_agents
+    return f"{other} is working on it" if is_at_it else ""
 
 
 def _assigned(state: State, record: Record) -> list[str]:
@@ -160,14 +157,13 @@ def _done_lately(memory: Memory, snapshot: Snapshot, records: Iterable[Record]) 
     imported = {commit for path in when if _IMPORT in batches.trailers(memory, commit := commits[path].commit).ops}
     done = {}
     for name, some in beside.items():
-        lately = [record for record in some if memory.tracked(record.path) in when]
-        lately = [
-            record
-            for record in lately
-            if commits[memory.tracked(record.path)].commit not in imported or _closed(snapshot, record) >= since
-        ]
+        lately = []
+        for record in some:
+            path = memory.tracked(record.path)
+            if path in when and (commits[path].commit not in imported or _closed(snapshot, record) >= since):
+                lately.append((when[path], record.id, record))
         if lately:
-            done[name] = max(lately, key=lambda record: (when[memory.tracked(record.path)], record.id))
+            done[name] = max(lately, key=lambda row: row[:2])[-1]
     return done
 
 

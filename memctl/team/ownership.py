@@ -51,11 +51,8 @@ def acquire(state: State, claim: Claim) -> Step:
     """
     name = agent_name(claim.agent)
     if claim.expires_at is not None and claim.expires_at <= claim.now:
-        raise MemctlError(
-            f"the ownership would end at {claim.expires_at}, which is not in the future",
-            "give a later time, or a span such as 4h",
-            USAGE,
-        )
+        message = f"the ownership would end at {claim.expires_at}, which is not in the future"
+        raise MemctlError(message, "give a later time, or a span such as 4h", USAGE)
     refuse_no_reason(claim.force, claim.reason or "")
     if claim.reason is not None:
         claim = msgspec.structs.replace(claim, reason=_reason(claim.reason))
@@ -78,11 +75,8 @@ def acquire(state: State, claim: Claim) -> Step:
     ways: list[str] = [owned[section].ownership_type for section in granted] or [claim.ownership_type or EXCLUSIVE]
     title = f"{', '.join(claim.sections)} {', '.join(dict.fromkeys(ways))}"
     title += f" from {', '.join(dict.fromkeys(taken))}" if taken else ""
-    return Step(
-        agents.only_working(state, granted, name).with_(section_ownership_map=owned),
-        "force" if taken else "acquire",
-        title,
-    )
+    state = agents.only_working(state, granted, name).with_(section_ownership_map=owned)
+    return Step(state, "force" if taken else "acquire", title)
 
 
 def release(
@@ -142,21 +136,16 @@ def renumber(state: State, moved: Sequence[tuple[Ownership, str]]) -> Step:
 
 def not_available(held: Ownership) -> MemctlError:
     """Return the error for an agent that wants a section which another agent owns by the ownership `held`."""
-    return MemctlError(
-        held.description,
-        f"ask {held.owner_agent_id} to release {held.section_id}, or take it over with `--force --reason WHY`",
-    )
+    way = f"ask {held.owner_agent_id} to release {held.section_id}, or take it over with `--force --reason WHY`"
+    return MemctlError(held.description, way)
 
 
 def section_id(text: str) -> str:
     """Return the marker "§2.1" for a section given as "2.1" or "§2.1"; raises MemctlError if it can't be owned."""
     marker = "§" + text.strip().removeprefix("§")
     if SECTION.fullmatch(marker) is None:
-        raise MemctlError(
-            f"{text!r} is not a section",
-            "give a marker such as §1.0, §2.1 or §3.2; whoever owns a section owns the files that it covers",
-            USAGE,
-        )
+        hint = "give a marker such as §1.0, §2.1 or §3.2; whoever owns a section owns the files that it covers"
+        raise MemctlError(f"{text!r} is not a section", hint, USAGE)
     return marker
 
 
@@ -164,9 +153,8 @@ def _reason(text: str) -> str:
     """Return a reason on one line; raises MemctlError if it is longer than 500 characters."""
     line = printable_line(text)
     if len(line) > _REASON:
-        raise MemctlError(
-            f"the reason has {len(line):,} characters", f"give a reason of at most {_REASON} characters", USAGE
-        )
+        hint = f"give a reason of at most {_REASON} characters"
+        raise MemctlError(f"the reason has {len(line):,} characters", hint, USAGE)
     return line
 
 

@@ -103,10 +103,8 @@ def update_locked(
             return outcome
         time.sleep(_PAUSE * (number + 1))
     if len(tips) > 1:
-        raise MemctlError(
-            f"other clones changed the coordination state of {remote} {len(tips) - 1} times meanwhile",
-            "run the command again",
-        )
+        message = f"other clones changed the coordination state of {remote} {len(tips) - 1} times meanwhile"
+        raise MemctlError(message, "run the command again")
     raise MemctlError(
         f"{remote} has refused {_TRIES} pushes of the coordination state, although nobody else has pushed",
         f"a killed process may have left the file {coordination_ref.ref(memory)}.lock in the repository {remote}; "
@@ -254,12 +252,7 @@ def _each(
 
 
 def _show(value: object) -> str:
-    if isinstance(value, Ownership):
-        return f"`{value.description}`"
-    return (
-        "the removal in the other clone"
-        if value is None
-        else f"`{value}`"
-        if isinstance(value, str)
-        else "another entry"
-    )
+    if value is None:
+        return "the removal in the other clone"
+    shown = value.description if isinstance(value, Ownership) else value
+    return f"`{shown}`" if isinstance(shown, str) else "another entry"

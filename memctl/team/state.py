@@ -96,28 +96,18 @@ def agent_name(text: str) -> str:
     from memctl.record import ids
 
     name = normalize("NFC", " ".join(text.split()))
-    if name.startswith("-"):
-        raise MemctlError(
-            f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent",
-            "a name must not begin with a dash",
-            USAGE,
-        )
     if ids.kind_of(name) is not None:
-        raise MemctlError(
-            f"{name!r} is the id of a record, not the name of an agent",
-            "give the name of an agent, such as codex",
-            USAGE,
-        )
-    if {".", ".."} & set(re.split(r"[/\\]", name)) or name.startswith(("/", "~")):
-        raise MemctlError(
-            f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "give a name that is no path", USAGE
-        )
-    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise MemctlError(
-            f"{text[:_LONGEST_NAME]!r} is not a valid name for an agent",
-            "give one line of at most 100 characters",
-            USAGE,
-        )
+        hint = "give the name of an agent, such as codex"
+        raise MemctlError(f"{name!r} is the id of a record, not the name of an agent", hint, USAGE)
+    shown, hint = name, ""
+    if name.startswith("-"):
+        hint = "a name must not begin with a dash"
+    elif {".", ".."} & set(re.split(r"[/\\]", name)) or name.startswith(("/", "~")):
+        hint = "give a name that is no path"
+    elif not name or len(name) > _LONGEST_NAME or not name.isprintable():
+        shown, hint = text, "give one line of at most 100 characters"
+    if hint:
+        raise MemctlError(f"{shown[:_LONGEST_NAME]!r} is not a valid name for an agent", hint, USAGE)
     return name
 
 
@@ -257,7 +247,8 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
             )
         if _OWNERSHIP not in files:
             raise _lacking(_OWNERSHIP, where)
-        parts = {}
+        parts = msgspec.structs.asdict(head)
+        del parts["format"]
         for name, (field, type_) in _PARTS.items():
             if name in files:
                 parts[field] = msgspec.json.decode(files[name], type=type_)
@@ -268,12 +259,7 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
             f"{where}:{name} can't be read: {error}",
             f"`git log -p {where}` shows who wrote it; `git update-ref {where} COMMIT` goes back to an earlier commit",
         ) from None
-    return State(
-        project_id=head.project_id,
-        sync_version=head.sync_version,
-        last_sync_timestamp=head.last_sync_timestamp,
-        **parts,
-    )
+    return State(**parts)
 
 
 def _lacking(name: str, where: str) -> MemctlError:

@@ -75,7 +75,7 @@ class Count(msgspec.Struct, frozen=True):
     error: float
 
 
-class Counter:
+class Counter(msgspec.Struct, frozen=True, eq=False):
     """Counts the tokens of texts for one model or family, and keeps counts in a cache if it is given one.
 
     `calibration` corrects the counts for one model by a ratio, and is learned from texts whose tokens the model itself
@@ -89,18 +89,10 @@ class Counter:
     4. an estimate of the number of o200k tokens, multiplied in the same way
     """
 
-    def __init__(
-        self,
-        family: Family,
-        cache: Cache | None = None,
-        *,
-        calibration: Calibration | None = None,
-        tokenizer: Tokenizer | None = None,
-    ) -> None:
-        self.family = family
-        self._cache = cache
-        self._calibration = calibration
-        self._tokenizer = tokenizer
+    family: Family
+    cache: Cache | None = None
+    calibration: Calibration | None = None
+    tokenizer: Tokenizer | None = None
 
     @property
     def cache_key(self) -> str:
@@ -108,7 +100,7 @@ class Counter:
 
         If one of these changes, the key changes, so that counts from before are no longer used.
         """
-        calibration, own = self._calibration, self._tokenizer
+        calibration, own = self.calibration, self.tokenizer
         parts = [self.family.name, *([own.name] if own else [])]
         if calibration is not None:
             parts += [calibration.model, repr(calibration.ratio), str(calibration.observations)]
@@ -120,7 +112,7 @@ class Counter:
         o200k is the tokenizer of OpenAI's models. `kind` says what sort of text it is, such as "markdown" or "json"
         (one of `families.KINDS`).
         """
-        return self.family.factors[kind] * (1 if self._calibration is None else self._calibration.ratio)
+        return self.family.factors[kind] * (1 if self.calibration is None else self.calibration.ratio)
 
     def count(self, text: str, kind: str = "markdown") -> Count:
         """Return the number of tokens of a text, with its source and its error band.
@@ -128,21 +120,21 @@ class Counter:
         `kind` says what sort of text it is, such as "markdown" or "json" (one of `families.KINDS`).
         """
         text = encodable(text)
-        if self._calibration is not None and (reported := self._calibration.reported.get(digest_of(text))) is not None:
-            return Count(reported, f"reported by {self._calibration.model}", 0.0)
-        if self._tokenizer is not None:
-            tokens = self._cached_count(text, self._tokenizer.name, self._tokenizer.count)
-            return Count(tokens, self._tokenizer.name, TOKENIZER_ERROR)
+        if self.calibration is not None and (reported := self.calibration.reported.get(digest_of(text))) is not None:
+            return Count(reported, f"reported by {self.calibration.model}", 0.0)
+        if self.tokenizer is not None:
+            tokens = self._cached_count(text, self.tokenizer.name, self.tokenizer.count)
+            return Count(tokens, self.tokenizer.name, TOKENIZER_ERROR)
         factor, error = self.family.factors[kind], self.family.error
-        if self._calibration is not None:
-            error = self._calibration.error_of(kind, self.family)
+        if self.calibration is not None:
+            error = self.calibration.error_of(kind, self.family)
         if (exact := self._o200k(text)) is not None:
             tokens, source = exact, "o200k" if factor == 1 else f"o200k x {factor:g}"
         else:
             tokens, source, error = families.estimate(text, kind), f"pieces x {factor:g}", error + families.ERROR[kind]
-        if self._calibration is not None:
-            source += f" x calibration {self._calibration.ratio:.2f} ({self._calibration.observations} observations)"
-            factor *= self._calibration.ratio
+        if self.calibration is not None:
+            source += f" x calibration {self.calibration.ratio:.2f} ({self.calibration.observations} observations)"
+            factor *= self.calibration.ratio
         return Count(math.ceil(tokens * factor), source, round(error, 3))
 
     def tokens(self, text: str, kind: str = "markdown") -> int:
@@ -166,7 +158,7 @@ class Counter:
         It is faster than `tokens`, since a rough estimate is often enough. `kind` says what sort of text it is, such as
         "markdown" or "json" (one of `families.KINDS`).
         """
-        if self._tokenizer is not None or self._calibration is not None:
+        if self.tokenizer is not None or self.calibration is not None:
             return least <= self.tokens(text, kind) <= most
 
         def judge(text: str) -> int:
@@ -192,15 +184,20 @@ class Counter:
         return self._cached_count(text, _ENCODING, lambda text: len(encoder.encode_ordinary(text)))
 
     def _cached_count(self, text: str, by: str, count: Callable[[str], int]) -> int:
-        known = self._known_count(text, by)
-        if known is None:
-            known = count(text)
-            if self._cache is not None:
-                self._cache.keep_token_count(digest(text, by), known)
-        return known
+        return cached_count(self.cache, digest(text, by), lambda: count(text))
 
     def _known_count(self, text: str, by: str) -> int | None:
-        return None if self._cache is None else self._cache.token_count(digest(text, by))
+        return None if self.cache is None else self.cache.token_count(digest(text, by))
+
+
+def cached_count(cache: Cache | None, key: bytes, count: Callable[[], int]) -> int:
+    """Return the count that a cache has under a key; without one, the result of `count`, which the cache then has."""
+    known = None if cache is None else cache.token_count(key)
+    if known is None:
+        known = count()
+        if cache is not None:
+            cache.keep_token_count(key, known)
+    return known
 
 
 @cache
@@ -307,7 +304,7 @@ def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) ->
 
     family = families.family_of(model)
     known = calibration_of(memory.repository.shared, model, family)
-    return Counter(family, load.open_cache(memory), calibration=known, tokenizer=tokenizer)
+    return Counter(family, load.open_cache(memory), known, tokenizer)
 
 
 def calibration_of(folder: Path, model: str, family: Family) -> Calibration | None:

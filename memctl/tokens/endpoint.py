@@ -20,7 +20,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.providers import http_post
 from memctl.store.cache import Cache, digest
 from memctl.text.credentials import describe, find, lines
-from memctl.tokens.count import Count
+from memctl.tokens.count import Count, cached_count
 from memctl.tokens.families import FAMILIES, family_of
 
 _BASE = "https://api.anthropic.com"
@@ -44,17 +44,11 @@ class Endpoint:
     def __init__(self, model: str, environ: Mapping[str, str], cache: Cache | None = None) -> None:
         """Read the key, and perhaps another base address, from `environ`; raises MemctlError if they can't be used."""
         if model.strip().lower() in FAMILIES or not family_of(model).name.startswith("claude"):
-            raise MemctlError(
-                f"{model!r} is not the name of a Claude model",
-                "give the name of a Claude model, such as --model claude-sonnet-4-5",
-                USAGE,
-            )
+            hint = "give the name of a Claude model, such as --model claude-sonnet-4-5"
+            raise MemctlError(f"{model!r} is not the name of a Claude model", hint, USAGE)
         self.model = model.strip()
-        self._key = http_post.key(
-            environ.get("ANTHROPIC_API_KEY", ""),
-            "ANTHROPIC_API_KEY",
-            f"set the environment variable to your key; {_HINT}",
-        )
+        hint = f"set the environment variable to your key; {_HINT}"
+        self._key = http_post.key(environ.get("ANTHROPIC_API_KEY", ""), "ANTHROPIC_API_KEY", hint)
         base = environ.get("ANTHROPIC_BASE_URL", "").strip() or _BASE
         self._url = f"{http_post.address(base, 'ANTHROPIC_BASE_URL')}/v1/messages/count_tokens"
         self._cache = cache
@@ -65,18 +59,15 @@ class Endpoint:
         Raises MemctlError if the endpoint gives no answer. A text with a credential raises it, too, and is not sent,
         unless `allow_secret` is True.
         """
-        source = f"Anthropic's count for {self.model}"
         key = digest(text, f"{self._url} {self.model}")
-        known = None if self._cache is None else self._cache.token_count(key)
-        if known is None:
-            if not allow_secret:
-                _refuse_secrets(text)
-            known = self._ask(text) if text.strip() else 0  # a message must not be empty
-            if self._cache is not None:
-                self._cache.keep_token_count(key, known)
-        return Count(known, source, 0.0)
+        tokens = cached_count(self._cache, key, lambda: self._ask(text, allow_secret=allow_secret))
+        return Count(tokens, f"Anthropic's count for {self.model}", 0.0)
 
-    def _ask(self, text: str) -> int:
+    def _ask(self, text: str, *, allow_secret: bool) -> int:
+        if not allow_secret:
+            _refuse_secrets(text)
+        if not text.strip():  # a message must not be empty
+            return 0
         body = {"model": self.model, "messages": [{"role": "user", "content": text}]}
         headers = {"x-api-key": self._key, "anthropic-version": _VERSION}
         host = urlsplit(self._url).netloc

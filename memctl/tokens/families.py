@@ -97,9 +97,8 @@ def family_of(model: str) -> Family:
     if re.match(r"(?:openai/)?(?:gpt-(?:4o|4\.1|4\.5|5)|chatgpt|o[1-9]|codex|o200k)", name):
         return FAMILIES["gpt"]
     known = "; ".join(f"{family.name}: {family.help}" for family in FAMILIES.values())
-    raise MemctlError(
-        f"no tokenizer is known for {model!r}", f"give a model's name, or one of these families: {known}", USAGE
-    )
+    hint = f"give a model's name, or one of these families: {known}"
+    raise MemctlError(f"no tokenizer is known for {model!r}", hint, USAGE)
 
 
 def claude_version(name: str) -> tuple[int, int]:

@@ -127,10 +127,6 @@ class Observations(msgspec.Struct):
     asides: list[RejectedLine]
 
 
-class _Unfit(Exception):
-    """Raised with the reason why a line gives no observation."""
-
-
 def observe(text: str, read_file: ReadFile) -> Observations:
     """Return what a file of reports says of texts and of the number of tokens that a model reported for each.
 
@@ -145,12 +141,10 @@ def observe(text: str, read_file: ReadFile) -> Observations:
         line = reader.read(raw)
         try:
             if line is None and reader.broken > broken:
-                raise _Unfit("the line is not a JSON object")
+                raise MemctlError("the line is not a JSON object")
             if line is not None:
                 _take_line(line, growths, read_file, observed)
-        except _Unfit as unfit:
-            observed.asides.append(RejectedLine(reader.number, str(unfit)))
-        except MemctlError as error:  # a model not known, a file not readable
+        except MemctlError as error:
             observed.asides.append(RejectedLine(reader.number, error.message))
     return observed
 
@@ -160,24 +154,22 @@ def _take_line(line: Line, growths: GrowthReader, read_file: ReadFile, observed:
         _take(_report(line.fields, read_file), observed)
     elif (growth := growths.take(line)) is not None:
         if growth.fault:
-            raise _Unfit(growth.fault)
+            raise MemctlError(growth.fault)
         _take(TokenReport(growth.model, growth.parts, growth.overhead, growth.tokens), observed)
 
 
 def _take(report: TokenReport, observed: Observations) -> None:
     family = family_of(report.model)
     if family.error == 0:
-        raise _Unfit(f"tokens of the family {family.name} are counted exactly, so there is nothing to learn")
+        raise MemctlError(f"tokens of the family {family.name} are counted exactly, so there is nothing to learn")
     counter = Counter(family)
     estimate = sum(counter.tokens(part.text, part.kind) for part in report.parts)
     reported = report.reported - report.overhead
     if estimate < SHORTEST:
-        raise _Unfit(f"the text has fewer than {SHORTEST} tokens")
+        raise MemctlError(f"the text has fewer than {SHORTEST} tokens")
     if reported <= 0:
-        raise _Unfit(
-            f"the reported number of tokens, {report.reported:,}, must be larger than {report.overhead:,}, which a "
-            "request has without any text"
-        )
+        least = f"{report.overhead:,}, which a request has without any text"
+        raise MemctlError(f"the reported number of tokens, {report.reported:,}, must be larger than {least}")
     name = name_of(report.model)
     texts = [part.text for part in report.parts]
     key = texts[0] if report.is_one_text else msgspec.json.encode([texts, report.reported]).decode()
@@ -190,18 +182,18 @@ def _report(line: dict[str, Any], read_file: ReadFile) -> TokenReport:
     response = line["response"] if isinstance(line.get("response"), dict) else line
     model = response.get("model") or request.get("model")
     if not isinstance(model, str):
-        raise _Unfit("the line names no model")
+        raise MemctlError("the line names no model")
     reported = line.get("input_tokens") or context_tokens(response.get("usage") or line.get("usage"))
     if not isinstance(reported, int) or reported <= 0:
-        raise _Unfit("the line has no count of input tokens")
+        raise MemctlError("the line has no count of input tokens")
     if isinstance(request.get("text"), str) or isinstance(request.get("file"), str):
         part, overhead = _text(request, read_file), messages.PER_REQUEST + messages.PER_MESSAGE
         return TokenReport(model, [part], overhead, reported, is_one_text=True)
     conversation = messages.parse(request)
     if conversation is None:
-        raise _Unfit("the line has no text, file or messages")
+        raise MemctlError("the line has no text, file or messages")
     if conversation.uncounted:
-        raise _Unfit(f"the request has parts other than text: {', '.join(conversation.uncounted)}")
+        raise MemctlError(f"the request has parts other than text: {', '.join(conversation.uncounted)}")
     return TokenReport(model, conversation.parts, conversation.overhead, reported)
 
 
@@ -210,5 +202,5 @@ def _text(line: dict[str, Any], read_file: ReadFile) -> Part:
     text = line["text"] if isinstance(line.get("text"), str) else read_file(name)
     kind = line.get("kind") or kind_of_text(name, text)
     if kind not in KINDS:
-        raise _Unfit(f"the kind is not one of {', '.join(KINDS)}")
+        raise MemctlError(f"the kind is not one of {', '.join(KINDS)}")
     return Part(1, "user", "text", kind, text)

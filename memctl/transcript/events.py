@@ -50,24 +50,29 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """The numbers of tokens that a model reported for one or more requests: `read` for input, `written` for output."""
+    """The numbers of tokens that a model reported for one or more requests: `read` for input, `written` for output.
+
+    `written` is None if the transcript does not say how many tokens one of the answers has.
+    """
 
     read: int = 0
-    written: int = 0
+    written: int | None = 0
 
     @classmethod
     def of(cls, read: Any, written: Any) -> Usage:
-        """Return the usage of one request, with `read` input tokens and `written` output tokens.
+        """Return the usage of one request, with `read` input tokens and `written` output tokens (None: unknown).
 
         A value that is not an integer, as in a damaged transcript, counts as 0.
         """
-        return cls(*(number if isinstance(number, int) else 0 for number in (read, written)))
+        numbers = [number if isinstance(number, int) else 0 for number in (read, written)]
+        return cls(numbers[0], None if written is None else numbers[1])
 
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
         """Return the sum of several usages."""
-        totals = [(usage.read, usage.written) for usage in usages]
-        return cls(sum(read for read, _ in totals), sum(written for _, written in totals))
+        totals = list(usages)
+        written = [usage.written for usage in totals if usage.written is not None]
+        return cls(sum(usage.read for usage in totals), sum(written) if len(written) == len(totals) else None)
 
 
 class Session(msgspec.Struct, frozen=True):

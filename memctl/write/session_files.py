@@ -55,11 +55,8 @@ def commit(memory: Memory, change: Change) -> str:
     repository = memory.repository
     if memory.by_agent:
         edited_hooks.refuse_move(repository, REF)
-    blobs = tree_merge.store(repository, [write.text.encode() for write in change.writes])
     leaves: dict[str, Leaf | None] = {memory.tracked(delete.path): None for delete in change.deletes}
-    leaves |= {
-        memory.tracked(write.path): Leaf("100644", blob) for write, blob in zip(change.writes, blobs, strict=True)
-    }
+    leaves |= tree_merge.store_files(repository, {memory.tracked(write.path): write.text for write in change.writes})
     for _ in range(_TRIES):
         parent = sessions_ref.head(memory)
         tree = tree_merge.edit_tree(repository, tree_merge.tree_at(repository, parent) if parent else "", leaves)

@@ -138,9 +138,8 @@ def test_prompt_recalls_a_matching_page(session: Session, memctl: Memctl) -> Non
     assert "Zebra invoices" in asks(session, "When does the treasury send zebra invoices?")
 
 
-def test_every_host_hooks_prompts_and_passes_the_answer_on() -> None:
+def test_every_host_hooks_prompts() -> None:
     for host in (CLAUDE_CODE, CODEX, GEMINI):
-        assert PROMPT in host.speaks
         assert PROMPT in host.events.values()
 
 

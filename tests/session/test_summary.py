@@ -182,6 +182,15 @@ def test_lines_that_occur_twice_count_once() -> None:
     assert (summary.metrics.turns, summary.metrics.tool_calls, summary.metrics.tokens.written) == (1, 1, 50)
 
 
+def test_tokens_written_are_unknown_if_an_answer_has_no_final_count() -> None:
+    made = Transcript()
+    made.prompt("Read both.")
+    made.call("Read", file_path="a.py")
+    made.is_ended = False
+    made.call("Read", file_path="b.py")
+    assert summed_up(made).metrics.tokens.written is None
+
+
 def test_short_prompts_behind_the_first_are_kept_as_they_are_and_long_ones_are_not() -> None:
     made = Transcript()
     made.prompt("Mend the tests.")

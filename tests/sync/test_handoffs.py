@@ -213,3 +213,22 @@ def test_sync_killed_before_settling_ownership_is_finished_by_the_next(
     ref.unlink()
     assert f"ownership: {given} is accepted: §2.1 is bob's" in memctl("sync", where=one).out
     assert owners(memctl, one) == OWNERS["accepted"]
+
+
+def test_both_sides_are_told_to_sync_when_only_the_owner_is_at_the_remote(
+    memctl: Memctl, bob: Memctl, one: Path, two: Path
+) -> None:
+    memctl("section", "add", "Search", where=one)
+    synced(memctl, one, two)
+    options = ("--to", "bob", "--section", "2.1", "--remote", "origin", *GIVEN)
+    assert (
+        "bob can accept it when its record is there, too: run `memctl sync`"
+        in memctl("handoff", *options, where=one).err
+    )
+    bob("sync", where=two)
+    waits = bob("handoff", "list", where=two).err
+    assert "its record is not on this branch: when claude has run `memctl sync`, your own brings it" in waits
+    memctl("sync", where=one)
+    bob("sync", where=two)
+    made = bob("handoff", "list", "--json", where=two).data["handoffs"][0]["record"]["id"]
+    assert "accepted" in bob("handoff", "accept", made, where=two).out

@@ -21,6 +21,7 @@ class Transcript:
         self.cwd = str(cwd)
         self.session = session
         self.agent = ""
+        self.is_ended = True
         self._seconds = timestamps.to_epoch(START)
         self._number = 0
 
@@ -54,7 +55,8 @@ class Transcript:
         self._answer({"type": "text", "text": text})
 
     def _answer(self, *blocks: dict[str, Any]) -> None:
-        """An answer has a line a block, all with one id and one usage."""
+        """An answer has a line a block, all with one id and one usage; the last says why it ended, unless `is_ended`
+        is set to False."""
         usage = {
             "input_tokens": 4,
             "cache_read_input_tokens": 20_000,
@@ -62,13 +64,15 @@ class Transcript:
             "output_tokens": 50,
         }
         identifier = f"msg_{self._number}"
-        for block in ({"type": "thinking", "thinking": "DECISION: never read this", "signature": "x"}, *blocks):
+        blocks = ({"type": "thinking", "thinking": "DECISION: never read this", "signature": "x"}, *blocks)
+        for block in blocks:
             message = {
                 "id": identifier,
                 "type": "message",
                 "role": "assistant",
                 "model": "claude-opus-4-5",
                 "content": [block],
+                "stop_reason": "end_turn" if self.is_ended and block is blocks[-1] else None,
                 "usage": usage,
             }
             self.add("assistant", message=message)

@@ -125,9 +125,8 @@ def _field(field: ItemField) -> ElementTree.Element:
 def _left_out(group: OmittedGroup) -> list[str]:
     lines = []
     for omitted in group.listed:
-        element = ElementTree.Element(
-            _LISTED, {"id": _line(omitted.id)} | ({"why": _line(omitted.why)} if omitted.why else {})
-        )
+        why = {"why": _line(omitted.why)} if omitted.why else {}
+        element = ElementTree.Element(_LISTED, {"id": _line(omitted.id), **why})
         element.text = _line(omitted.title)
         lines.append(to_text(element))
     if group.more:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import memory_access, output, token_counter, window_limit
-from memctl.cli.command import reading
+from memctl.cli.command import choice_option, command, number_option, reading
 from memctl.cli.text_input import read
 from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -22,35 +22,31 @@ if TYPE_CHECKING:
 _TYPES = ("system", "active", "session", "buffer", "shared")
 
 
-@click.command(
+@command(
     "budget",
-    cls=MultiFileCommand,
-    examples=(
-        ("memctl budget", "Show how a window of 200,000 tokens is divided."),
-        (
-            "memctl budget --profile small-feature --window 1000000",
-            "Divide a window of 1,000,000 tokens for the work on a small feature.",
-        ),
-        (
-            "memctl budget --system CLAUDE.md --active src/*.py --session pack.md",
-            "Show how many tokens these files take, and the zone of the window.",
-        ),
-        (
-            "memctl budget --used 171000 --strict",
-            "Show the zone of a window with 171,000 tokens in use; exit with 1 if it is orange or red.",
-        ),
+    ("memctl budget", "Show how a window of 200,000 tokens is divided."),
+    (
+        "memctl budget --profile small-feature --window 1000000",
+        "Divide a window of 1,000,000 tokens for the work on a small feature.",
     ),
+    (
+        "memctl budget --system CLAUDE.md --active src/*.py --session pack.md",
+        "Show how many tokens these files take, and the zone of the window.",
+    ),
+    (
+        "memctl budget --used 171000 --strict",
+        "Show the zone of a window with 171,000 tokens in use; exit with 1 if it is orange or red.",
+    ),
+    cls=MultiFileCommand,
 )
-@click.option(
+@number_option(
     "--window",
-    type=click.IntRange(min=1),
     help="Size of the context window in tokens. [default: MEMCTL_CONTEXT_WINDOW, config.yaml, or the model's size]",
 )
-@click.option(
+@choice_option(
     "--host",
-    type=click.Choice(limits.HOSTS),
+    among=limits.HOSTS,
     default=limits.NO_HOST,
-    show_default=True,
     help="The program that compacts the window; zones are shares of the tokens that fit before the compaction.",
 )
 @click.option(
@@ -67,22 +63,11 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 @files_option("session", "Files to count as decisions, issues and state, such as a pack.")
 @files_option("buffer", "Files to count as tool outputs that may be dropped at any time.")
 @files_option("shared", "Files to count as content that all agents share; only with --profile multi-agent.")
-@click.option(
-    "--used",
-    type=click.IntRange(min=0),
-    help="Tokens in use as the host reports them; used instead of memctl's own count.",
-)
-@click.option(
-    "--agents",
-    type=click.IntRange(min=1),
-    default=profiles.AGENTS,
-    show_default=True,
-    help="Number of agents; only with --profile multi-agent.",
-)
+@number_option("--used", least=0, help="Tokens in use as the host reports them; used instead of memctl's own count.")
+@number_option("--agents", default=profiles.AGENTS, help="Number of agents; only with --profile multi-agent.")
 @model_option
 @click.option("--strict", is_flag=True, help="Exit with 1 if the zone is orange or red, or a hard limit is exceeded.")
 @reading
-@click.pass_context
 def budget_command(
     ctx: click.Context,
     /,

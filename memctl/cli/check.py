@@ -15,7 +15,7 @@ from memctl.check.findings import Finding
 from memctl.check.rules import DOCUMENTS, ERROR, INFO, RULES, SEVERITIES, WARNING
 from memctl.check.run import Report
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, complete
+from memctl.cli.command import choice_option, command, complete
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import git
 from memctl.store import batches, load, settings_check
@@ -65,14 +65,7 @@ _FORMATS = ("text", "json", "github", "sarif")
 )
 @click.option("--all", "everything", is_flag=True, help="Also print advice: findings of severity info.")
 @click.option("--strict", is_flag=True, help="Treat warnings as errors: exit with 1 if there are any.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(_FORMATS),
-    default="text",
-    show_default=True,
-    help="The format of the report.",
-)
+@choice_option("--format", "style", among=_FORMATS, default="text", help="The format of the report.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as --format json does.")
 @click.option(
     "--explain",
@@ -82,7 +75,6 @@ _FORMATS = ("text", "json", "github", "sarif")
 )
 @click.option("--fix", is_flag=True, help="Correct all findings that have only one possible correction, and list them.")
 @click.option("--dry-run", "-n", is_flag=True, help="With --fix: show what would be written, and write nothing.")
-@click.pass_context
 def check_command(
     ctx: click.Context,
     /,

@@ -94,7 +94,6 @@ _task_options = options(
 @workflow_option
 @_task_options
 @writing
-@click.pass_context
 def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     """Save the state of a task, as JSON and Markdown in one commit.
 
@@ -132,7 +131,6 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     "--all", "everything", is_flag=True, help="Also list deleted checkpoints, which `memctl restore ID` restores."
 )
 @reading
-@click.pass_context
 def list_command(
     ctx: click.Context, /, workflow: str, limit: int, everything: bool, as_json: bool, at: str | None
 ) -> None:
@@ -184,7 +182,6 @@ def list_command(
 @click.option("--format", "-f", "form", type=click.Choice(list(_FORMS)), default="markdown", show_default=True,
               help="The format to print the checkpoint in.")  # fmt: skip
 @reading
-@click.pass_context
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
     memory, snapshot = memory_access.read(ctx, at)
@@ -220,7 +217,6 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
     help="Exit with 1 if the checkpoint lacks anything; without --strict, only if it lacks the task or the next step.",
 )
 @json_option
-@click.pass_context
 def resume_command(
     ctx: click.Context, /, id: str, workflow: str, allow_stale: bool, strict: bool, as_json: bool
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -61,15 +61,16 @@ class Command(click.Command):
 
 
 def command(
-    name: str, *examples: tuple[str, str], group: click.Group | None = None
+    name: str, *examples: tuple[str, str], group: click.Group | None = None, cls: type[Command] = Command
 ) -> Callable[[Callable[..., Any]], Command]:
     """Return a decorator that makes a memctl command of a function; the function's docstring is the command's help.
 
-    The command is called `name`, and becomes a subcommand of `group` if one is given.
+    The command is called `name`, and becomes a subcommand of `group` if one is given. `cls` is its class. The function
+    gets click's context, then the values of its arguments and options by name.
     """
 
     def make(function: Callable[..., Any]) -> Command:
-        made = click.command(name, cls=Command, examples=examples)(function)
+        made = click.command(name, cls=cls, examples=examples)(click.pass_context(function))
         if group is not None:
             group.add_command(made)
         return made
@@ -91,7 +92,9 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return decorate
 
 
-def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None = None) -> Callable[[F], F]:
+def text_options(
+    *rows: tuple[str, str, str], check: Callable[..., Any] | None = None, metavar: str = "TEXT"
+) -> Callable[[F], F]:
     """Return a decorator that adds several options whose value is a text.
 
     Each row has the option's flag, such as "--title", the name of the parameter, and the help. If the help ends in
@@ -101,7 +104,7 @@ def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None =
     return options(
         *(
             click.option(
-                flag, name, metavar="TEXT", help=text, callback=check, default=() if is_repeatable else "",
+                flag, name, metavar=metavar, help=text, callback=check, default=() if is_repeatable else "",
                 multiple=is_repeatable,
             )
             for flag, name, text in rows
@@ -110,15 +113,25 @@ def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None =
     )  # fmt: skip
 
 
-def limit_option(default: int) -> Callable[[F], F]:
-    """Return a decorator for `--limit`: how many items a list prints, by default `default`."""
-    return click.option(
-        "--limit",
-        type=click.IntRange(min=0),
-        default=default,
-        show_default=True,
-        help="Show at most this many entries; 0 shows all.",
-    )
+def number_option(*names: str, least: int = 1, **more: Any) -> Callable[[F], F]:
+    """Return a decorator for an option whose value is a whole number of at least `least`; the help shows its default.
+
+    `names` and `more` are as for `click.option`.
+    """
+    return click.option(*names, type=click.IntRange(min=least), show_default=True, **more)
+
+
+def choice_option(*names: str, among: Iterable[str], **more: Any) -> Callable[[F], F]:
+    """Return a decorator for an option whose value is one of `among`; the help shows its default.
+
+    `names` and `more` are as for `click.option`.
+    """
+    return click.option(*names, type=click.Choice(list(among)), show_default=True, **more)
+
+
+def limit_option(default: int, text: str = "Show at most this many entries; 0 shows all.") -> Callable[[F], F]:
+    """Return a decorator for `--limit`: how many items a list prints, by default `default`; `text` is its help."""
+    return number_option("--limit", least=0, default=default, help=text)
 
 
 json_option = click.option(
@@ -239,17 +252,10 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             help="Only records of this section (2.1, or its name) and of its pages of details.",
         ),
         click.option("--agent", default="", help="Only records that this agent created."),
-        click.option(
-            "--since",
-            default="",
+        text_options(
+            ("--since", "since", "Only records since this time: 2025-11-04, or 7d for seven days ago."),
+            ("--until", "until", "Only records up to this time: 2025-11-04, or 7d for seven days ago."),
             metavar="TIME",
-            help="Only records since this time: 2025-11-04, or 7d for seven days ago.",
-        ),
-        click.option(
-            "--until",
-            default="",
-            metavar="TIME",
-            help="Only records up to this time: 2025-11-04, or 7d for seven days ago.",
         ),
         click.option("--open", "is_open", is_flag=True, help="Only open records: neither closed nor archived."),
         click.option("--archived", is_flag=True, help="Only archived records."),

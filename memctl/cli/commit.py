@@ -39,7 +39,6 @@ from memctl.write.commit import Outcome
 @write_command.strict_option
 @json_option
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be committed, and commit nothing.")
-@click.pass_context
 def commit_command(
     ctx: click.Context,
     /,

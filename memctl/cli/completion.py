@@ -88,7 +88,6 @@ add_completion_class(PowerShellComplete)
     ("memctl completion powershell | Out-String | Invoke-Expression", "Complete in PowerShell 7 (in $PROFILE)."),
 )
 @click.argument("shell", type=click.Choice(_SHELLS), required=False)
-@click.pass_context
 def completion_command(ctx: click.Context, /, shell: str | None) -> None:
     """Print the completion script for a shell (the one you use, if none is named).
 

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, token_counter
-from memctl.cli.command import command, json_option
+from memctl.cli.command import command, json_option, number_option
 from memctl.cli.text_input import name_of, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import context_summary, phase_summary
@@ -42,13 +42,7 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
     type=click.Choice(DECISIONS, case_sensitive=False),
     help="The decision for the next phase. [default: the one in the text]",
 )
-@click.option(
-    "--budget",
-    type=click.IntRange(min=10),
-    default=BUDGET,
-    show_default=True,
-    help="Maximum number of tokens of the summary.",
-)
+@number_option("--budget", least=10, default=BUDGET, help="Maximum number of tokens of the summary.")
 @token_counter.model_option
 @click.option(
     "--check",
@@ -57,7 +51,6 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
     help="Only list what does not belong in a summary, and what the text lacks; exit with 1 if it lists anything.",
 )
 @json_option
-@click.pass_context
 def context_summary_command(
     ctx: click.Context,
     /,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import click
 
 from memctl.cli import memory_access, output, record_options, write_command
-from memctl.cli.command import Command, complete_id, for_people
-from memctl.cli.write_command import strict_option, take_flags, write_options, writing
+from memctl.cli.command import Command, complete_id, for_people, options
+from memctl.cli.write_command import command_of, strict_option, take_flags, write_options, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.record.kinds import STATE, Kind
@@ -21,13 +21,9 @@ from memctl.write import create, transaction
 
 def command(kind: Kind) -> Command:
     """Build the command that creates records of a type, such as `memctl decide`."""
-
-    def callback(**given: Any) -> None:
-        run(kind, click.get_current_context(), given)
-
-    function: Callable[..., Any] = writing(strict_option(callback))
-    params = [*_params(kind), *reversed(getattr(function, "__click_params__", []))]
-    return Command(kind.verb, callback=function, params=params, help=kind.help, examples=kind.examples)
+    return command_of(
+        kind.verb, partial(run, kind), kind.help, _params(kind), *kind.examples, last=options(writing, strict_option)
+    )
 
 
 _UPDATES = ("update", "checkpoint", "completion_percentage")

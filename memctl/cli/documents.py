@@ -38,7 +38,6 @@ from memctl.write.pages import Author
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
 @click.option("--no-commit", is_flag=True, help="Write the documents, but neither stage nor commit them.")
 @json_option
-@click.pass_context
 def render_command(
     ctx: click.Context,
     /,
@@ -95,7 +94,6 @@ def render_command(
     "markers", nargs=-1, required=True, metavar="§N.N…", callback=section_named, shell_complete=complete("marker")
 )
 @writing
-@click.pass_context
 def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any) -> None:
     """Confirm that pages agree with the code they refer to.
 

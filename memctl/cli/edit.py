@@ -69,7 +69,6 @@ _allow_accepted = click.option(
 @_allow_accepted
 @strict_option
 @writing
-@click.pass_context
 def edit_command(
     ctx: click.Context,
     /,
@@ -150,7 +149,6 @@ class _Relation(click.Choice[str]):
 )  # fmt: skip
 @click.option("--remove", is_flag=True, help="Remove the link between the two records instead of adding it.")
 @writing
-@click.pass_context
 def link_command(ctx: click.Context, /, source: str, target: str, relation: str, remove: bool, **flags: Any) -> None:
     """Link two records with each other: both files get the link, in one commit."""
     _carry_out(
@@ -169,7 +167,6 @@ def link_command(ctx: click.Context, /, source: str, target: str, relation: str,
 @click.argument("old", shell_complete=complete_id)
 @click.argument("new", shell_complete=complete_id)
 @writing
-@click.pass_context
 def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -> None:
     """Mark one record as superseded by another of its type, in both records and in one commit."""
     _carry_out(memory_access.memory(ctx), lambda snapshot: links.supersede(snapshot, old, new), flags, old, new)
@@ -191,7 +188,6 @@ def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -
     help="What resolved the issue; added to the record's text under the heading Resolution.",
 )
 @writing
-@click.pass_context
 def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str, **flags: Any) -> None:
     """Resolve issues, or finish states."""
     _carry_out(memory_access.memory(ctx), lambda snapshot: edit.close(snapshot, ids, resolution), flags, *ids)
@@ -200,7 +196,6 @@ def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str
 @command("reopen", ('memctl reopen ISS-2025-11-04-001 --reason "Came back under load"', "Open a resolved issue again."))
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
 @writing
-@click.pass_context
 def reopen_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
     """Open resolved issues or finished states again."""
     _carry_out(memory_access.memory(ctx), lambda snapshot: edit.reopen(snapshot, ids), flags, *ids)
@@ -209,7 +204,6 @@ def reopen_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) ->
 @command("archive", ('memctl archive LRN-2025-11-04-001 --reason "No longer true"', "Archive a record."))
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
 @writing
-@click.pass_context
 def archive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
     """Archive records. Their files stay; `memctl list --archived` lists archived records."""
     memory = memory_access.memory(ctx)
@@ -219,7 +213,6 @@ def archive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -
 @command("unarchive", ("memctl unarchive LRN-2025-11-04-001", "Take a record out of the archive."))
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
 @writing
-@click.pass_context
 def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
     """Take records out of the archive."""
     _carry_out(memory_access.memory(ctx), lambda snapshot: edit.unarchive(snapshot, ids), flags, *ids)
@@ -234,7 +227,6 @@ def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any)
 @click.option("--unlink", is_flag=True, help="Also remove the links of other records to the deleted ones.")
 @discard_option
 @writing
-@click.pass_context
 def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **flags: Any) -> None:
     """Delete records. Git keeps their text: `memctl restore ID` restores a record."""
     _carry_out(memory_access.memory(ctx), lambda snapshot: remove.delete(snapshot, ids, unlink=unlink), flags, *ids)
@@ -250,7 +242,6 @@ def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **
 @click.option("--at", metavar="REV", help="The commit, branch or tag that has the version to restore.")
 @discard_option
 @writing
-@click.pass_context
 def restore_command(ctx: click.Context, /, id: str, at: str | None, **flags: Any) -> None:
     """Restore a deleted record or checkpoint, or an earlier version of a record."""
     memory = memory_access.memory(ctx)

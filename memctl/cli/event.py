@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import Group, command, json_option, limit_option, options, text_options
+from memctl.cli.command import Group, choice_option, command, json_option, limit_option, options, text_options
 from memctl.cli.write_command import naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import time_input
@@ -78,7 +78,6 @@ _event_options = options(
 @workflow_option
 @_event_options
 @json_option
-@click.pass_context
 def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: Any) -> None:
     """Record an event of a workflow: a phase begins or ends, a context is compressed, an agent is called.
 
@@ -115,7 +114,6 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
 )
 @limit_option(20)
 @json_option
-@click.pass_context
 def list_command(
     ctx: click.Context, /, types: tuple[str, ...], workflow: str, since: str, limit: int, as_json: bool
 ) -> None:
@@ -148,17 +146,8 @@ def list_command(
     ("memctl event show 12 --json", "Print the event with the number 12 as JSON."),
 )
 @click.argument("number", required=False, type=click.IntRange(min=1))
-@click.option(
-    "--format",
-    "-f",
-    "form",
-    type=click.Choice(["xml", "json"]),
-    default="xml",
-    show_default=True,
-    help="The format to print the event in.",
-)
+@choice_option("--format", "-f", "form", among=["xml", "json"], default="xml", help="The format to print the event in.")
 @json_option
-@click.pass_context
 def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: bool) -> None:
     """Print one event: the one with NUMBER, or else the latest."""
     stream = event_stream.read(memory_access.memory(ctx))
@@ -193,10 +182,8 @@ def compressions(events: Sequence[WorkflowEvent], until: WorkflowEvent) -> int:
 
 def _data(event: WorkflowEvent) -> dict[str, Any]:
     """Return an event as an object for JSON, which has every field, also the empty ones."""
-    data = {name: getattr(event, name) for name in event.__struct_fields__}
-    for name in ("before_state", "after_state"):
-        data[name] = msgspec.structs.asdict(data[name])
-    return {**data, "compression_ratio": event.compression_ratio}
+    sizes = {name: msgspec.structs.asdict(getattr(event, name)) for name in ("before_state", "after_state")}
+    return {**msgspec.structs.asdict(event), **sizes, "compression_ratio": event.compression_ratio}
 
 
 def _row(event: WorkflowEvent) -> tuple[str, ...]:

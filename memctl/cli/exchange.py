@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from memctl.text.phrases import quantity, some
 from memctl.write import transaction
 
 if TYPE_CHECKING:
-    from memctl.exchange.adr_export import ExportedFile
     from memctl.exchange.adr_folder import AdrImport
     from memctl.exchange.adr_text import Form
     from memctl.exchange.row_import import ImportResult, ImportTarget
@@ -56,7 +55,6 @@ _NOTED = 20  # notes to print, of possibly thousands
     help="Import nothing if any item or link can't be imported.",
 )
 @writing
-@click.pass_context
 def import_command(ctx: click.Context, /, first: str, second: str | None, strict: bool, **flags: Any) -> None:
     """Import records from a file or another tool, in one commit; what was imported before is skipped.
 
@@ -191,7 +189,6 @@ def _print_skipped(files: AdrImport) -> None:
 @click.option("--force", is_flag=True, help="With `adr`: overwrite files that were edited since the import.")
 @click.option("--dry-run", "-n", is_flag=True, help="With `adr`: show what would be written, and write nothing.")
 @reading
-@click.pass_context
 def export_command(
     ctx: click.Context, /, first: str | None, second: str | None, as_json: bool, at: str | None, **given: Any
 ) -> None:
@@ -222,8 +219,8 @@ def export_command(
     memory, snapshot = memory_access.read(ctx, at)
     records = select(snapshot.records, memory_access.filters(memory, snapshot, **given), "id")
     if format_ == "adr":
-        exported = _export_adr(memory, snapshot, records, Path(str(place)), form, write=not dry_run, force=force)
-        _report_adr(memory, snapshot, exported, as_json=as_json, dry_run=dry_run)
+        how = {"force": force, "dry_run": dry_run, "as_json": as_json}
+        _export_adr(memory, snapshot, records, Path(str(place)), form, how)
     else:
         _print_lines(memory, snapshot, records, out, as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))
@@ -257,34 +254,22 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _export_adr(
-    memory: Memory,
-    snapshot: Snapshot,
-    records: list[Record],
-    folder: Path,
-    form: Form | None,
-    *,
-    write: bool,
-    force: bool,
-) -> list[ExportedFile]:
+    memory: Memory, snapshot: Snapshot, records: list[Record], folder: Path, form: Form | None, how: Mapping[str, bool]
+) -> None:
+    """Write decisions to files of a folder, and print their states; `how` has --force, --dry-run and --json by name."""
     from memctl.exchange import adr_export
 
     exported = adr_export.export_folder(memory, snapshot, records, folder, form)
-    changed = [item.file for item in exported if item.state == "edited"]
-    if changed and write and not force:
+    edited = [item.file for item in exported if item.state == "edited"]
+    if edited and not (how["dry_run"] or how["force"]):
         raise MemctlError(
-            f"nothing was written, because these files differ from their decisions: {_few(changed)}",
+            f"nothing was written, because these files differ from their decisions: {_few(edited)}",
             "--force overwrites these files; text that is only in them, not in the memory, is lost",
             REFUSED,
         )
-    if write:
+    if not how["dry_run"]:
         adr_export.write_folder(memory, folder, exported)
-    return exported
-
-
-def _report_adr(
-    memory: Memory, snapshot: Snapshot, exported: list[ExportedFile], *, as_json: bool, dry_run: bool
-) -> None:
-    if as_json:
+    if how["as_json"]:
         data = [{"id": item.id, "file": item.file, "state": item.state} for item in exported]
         output.json_list("export-adr", data, snapshot.faults, memory, name="files")
         return
@@ -294,5 +279,5 @@ def _report_adr(
         output.note(f"already up to date: {quantity(same, 'file')}")
     if not exported:
         output.note("no decision matches these options")
-    if dry_run and any(item.state == "edited" for item in exported):
+    if how["dry_run"] and edited:
         output.note("hint: --force overwrites files that are marked `edited`")

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, json_option
+from memctl.cli.command import command, json_option, limit_option, number_option, text_options
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options
 from memctl.errors import USAGE, MemctlError
 from memctl.pack import budget_fill
@@ -53,34 +53,12 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
 )
 @click.option("--task", default="", metavar="TEXT", help="The task that the files are for.")
 @click.option("--active", multiple=True, metavar="PATH", help="A file that you work on. Repeatable.")
-@click.option(
-    "--path",
-    "globs",
-    multiple=True,
-    metavar="GLOB",
-    help="Rank only files that match this glob, as in .gitignore. Repeatable.",
+@text_options(
+    ("--path", "globs", "Rank only files that match this glob, as in .gitignore. Repeatable."), metavar="GLOB"
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    help="Show at most this many files; 0 shows all.",
-)
-@click.option(
-    "--window",
-    type=click.IntRange(min=1),
-    default=_WINDOW,
-    show_default=True,
-    help="Size of the context window in tokens.",
-)
-@click.option(
-    "--used",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Tokens of the window that are already in use.",
-)
+@limit_option(20, "Show at most this many files; 0 shows all.")
+@number_option("--window", default=_WINDOW, help="Size of the context window in tokens.")
+@number_option("--used", least=0, default=0, help="Tokens of the window that are already in use.")
 @click.option(
     "--least",
     type=click.FloatRange(0, 100),
@@ -97,7 +75,6 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
 )
 @pack_options(budget="70 % of half of --window")
 @json_option
-@click.pass_context
 def files_command(
     ctx: click.Context,
     /,

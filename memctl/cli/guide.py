@@ -17,7 +17,7 @@ from memctl.hooks.guide import GUIDE, TOPICS
 )
 @click.argument("topic", type=click.Choice(list(TOPICS)), required=False)
 @json_option
-def guide_command(topic: str | None, as_json: bool) -> None:
+def guide_command(_ctx: click.Context, /, topic: str | None, as_json: bool) -> None:
     """Show when and how an agent should use memctl, a page at a time.
 
     Without a topic, the command prints what an agent with hooks gets at the start of a session, and the list of topics.

@@ -41,7 +41,6 @@ from memctl.write import ownership_transaction, transaction
 @click.option("--all", "everything", is_flag=True, help="Also list handoffs that were answered or withdrawn.")
 @click.option("--to", "taker", default="", metavar="AGENT", help="List only handoffs to this agent.")
 @reading
-@click.pass_context
 def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: bool, at: str | None) -> None:
     """List handoffs that wait for an answer: those to you, then yours to others, then the rest, newest first."""
     memory = memory_access.memory(ctx)
@@ -79,7 +78,6 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
 )
 @click.argument("id", shell_complete=complete_id)
 @reading
-@click.pass_context
 def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) -> None:
     """Print the package of a handoff as it was given; `memctl show ID` prints its record."""
     memory = memory_access.memory(ctx)
@@ -118,7 +116,6 @@ _answering = options(
         "--remote", default="", metavar="NAME", help="Make the change on this remote, too: fetch, change and push."
     ),
     click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
-    click.pass_context,
 )
 
 
@@ -130,11 +127,9 @@ _answering = options(
         "Accept a handoff without one of its sections.",
     ),
 )
-@click.option(
-    "--decline",
-    multiple=True,
+@text_options(
+    ("--decline", "decline", "A section that you do not take over; it goes back to the giver. Repeatable."),
     metavar="§2.N",
-    help="A section that you do not take over; it goes back to the giver. Repeatable.",
 )
 @click.option("--note", default="", metavar="TEXT", callback=real_text, help="A note to the agent that gives the work.")
 @_answering
@@ -177,7 +172,6 @@ def withdraw_command(ctx: click.Context, /, **given: Any) -> None:
 @click.option(
     "--remote", default="", metavar="NAME", help="Repair handoffs on this remote, too: fetch, change and push."
 )
-@click.pass_context
 def recover_command(ctx: click.Context, /, remote: str) -> None:
     """Finish or undo interrupted handoffs, and resolve contradictions about who owns a section.
 

@@ -20,7 +20,6 @@ from memctl.hooks.guide import TOPICS
 )
 @click.argument("words", metavar="[TOPIC|COMMAND]", nargs=-1, shell_complete=complete("help"))
 @click.option("--all", "everything", is_flag=True, help="List all commands, by purpose.")
-@click.pass_context
 def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool) -> None:
     """Show the commands that are used every day, all commands, or a page on a subject.
 

@@ -34,7 +34,6 @@ from memctl.write import remove
 )
 @limit_option(20)
 @reading
-@click.pass_context
 def log_command(
     ctx: click.Context,
     /,
@@ -95,7 +94,6 @@ def log_command(
 )
 @click.argument("id", required=False, shell_complete=complete_id)
 @reading
-@click.pass_context
 def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str | None) -> None:
     """Show how the memory, or one record, differs from a revision (by default HEAD) or, with A..B, between two.
 

@@ -30,7 +30,6 @@ def _answering(host: Host) -> Command:
             f"Answer an event; {host.title} runs this command, once `memctl install {host.name}` has set it up.",
         ),
     )
-    @click.pass_context
     def answer(ctx: click.Context, /) -> None:
         if sys.stdin is not None and sys.stdin.isatty():
             raise MemctlError(
@@ -58,7 +57,6 @@ def _answering(host: Host) -> Command:
 @click.option("--faults", is_flag=True, help="List errors of the hooks instead of compactions.")
 @limit_option(20)
 @json_option
-@click.pass_context
 def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) -> None:
     """List compactions: when, in which session, by whom, tokens before and after, tool calls since the last compaction.
 
@@ -93,7 +91,6 @@ def _print_faults(faults: list[dict[str, object]], limit: int, *, as_json: bool)
     ("memctl hook stats --json", "Print the same figures as JSON."),
 )
 @json_option
-@click.pass_context
 def stats_command(ctx: click.Context, /, as_json: bool) -> None:
     """Summarize the logged compactions: how many by trigger, median calls and tokens, share that memctl suggested."""
     figures = statistics.figures(statistics.compactions(_root(ctx)))

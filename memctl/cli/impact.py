@@ -79,7 +79,6 @@ class ImpactQuery(msgspec.Struct, frozen=True):
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if a listed page is stale, or any page can't be read.")
 @json_option
-@click.pass_context
 def impact_command(
     ctx: click.Context,
     /,
@@ -224,11 +223,7 @@ def _data(memory: Memory, query: ImpactQuery, reaches: list[Reach], stale: list[
                 "row": name,
                 "title": row.title,
                 "levels": [
-                    {
-                        "level": level.level,
-                        "condition": level.condition,
-                        "documents": [memory.tracked(document) for document in level.documents],
-                    }
+                    {**msgspec.structs.asdict(level), "documents": list(map(memory.tracked, level.documents))}
                     for level in impact.levels(name, reaches)
                 ],
             }
@@ -250,9 +245,7 @@ def _stale_data(memory: Memory, item: StalePage) -> dict[str, Any]:
             {
                 "reference": broken.reference,
                 "line": broken.line or None,
-                "candidates": None
-                if broken.candidates is None
-                else [msgspec.structs.asdict(candidate) for candidate in broken.candidates],
+                "candidates": msgspec.to_builtins(broken.candidates),
             }
             for broken in item.broken
         ],

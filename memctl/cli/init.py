@@ -71,7 +71,6 @@ _TRY = (
     "--yes", "-y", is_flag=True, help="Also run the proposed next steps; with --sections, add the proposed sections."
 )
 @writing
-@click.pass_context
 def init_command(
     ctx: click.Context,
     /,
@@ -201,7 +200,6 @@ def _run_all(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
 @click.argument("folder", required=False, default="memctl-demo", type=click.Path(path_type=Path))
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be created, and create nothing.")
 @json_option
-@click.pass_context
 def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bool) -> None:
     """Create an example to try: a small shop's repository, with its memory.
 

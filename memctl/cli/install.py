@@ -66,7 +66,7 @@ def run(ctx: click.Context, options: InstallOptions) -> int:
     """Show how an installation would change files, change them if the user agrees, and return the exit code."""
     _check_options(options)
     folder, repository = _place(ctx, options)
-    originals = OriginalFiles(host_files.state_home(os.environ) if options.user else _originals_folder(repository))
+    originals = OriginalFiles(repository.shared / "installed" if repository else host_files.state_home(os.environ))
     edits = _edits(options, folder, repository, originals)
     if not options.as_json:
         _show(edits)
@@ -166,12 +166,6 @@ def _grant_trust(repository: Repository) -> None:
     trust.grant(repository)
     if is_new:
         output.note(trust.NOTICE)
-
-
-def _originals_folder(repository: Repository | None) -> Path:
-    if repository is None:
-        raise LookupError("a project's files are kept in its repository")
-    return repository.shared / "installed"
 
 
 def _edits(
@@ -362,20 +356,7 @@ def _data(edit: Edit) -> dict[str, Any]:
 @click.option("--uninstall", is_flag=True, help="Remove what `memctl install` installed.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
 @json_option
-@click.pass_context
-def install_command(
-    ctx: click.Context,
-    /,
-    what: str,
-    target: str | None,
-    user: bool,
-    own: bool,
-    allow: str | None,
-    yes: bool,
-    uninstall: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+def install_command(ctx: click.Context, /, target: str | None, **values: Any) -> None:
     """Set up Git's hooks and merge drivers for this clone, or the hooks of agents.
 
     `git`: the hooks `pre-commit` and `pre-merge-commit` run `memctl check --staged`, and in a merge first `memctl
@@ -393,34 +374,37 @@ def install_command(
     change allows the agent to run the commands that read the memory and those that record in it without asking; --allow
     chooses which. Without a terminal to ask on, nothing is written unless you give --yes.
     """
+    options = InstallOptions(**values)
+    what = options.what
     if target and what not in ("cron", "mcp"):
         raise MemctlError("--for is only for `memctl install cron` and `memctl install mcp`", "leave out --for", USAGE)
     if what in WHAT:
-        ctx.exit(run(ctx, InstallOptions(what, user, own, allow, uninstall, dry_run, yes, as_json)))
-    if user or own or allow:
+        ctx.exit(run(ctx, options))
+    if options.user or options.own or options.allow:
         raise MemctlError(
             f"--user, --local and --allow are only for agents, not for `memctl install {what}`",
             "leave out these options",
             USAGE,
         )
-    if yes and what != "git":
+    if options.yes and what != "git":
         raise MemctlError(f"--yes is not for `memctl install {what}`, which writes nothing", "leave out --yes", USAGE)
     if what == "cron":
-        _print_schedule(ctx, target or "crontab", as_json=as_json, uninstall=uninstall)
+        _print_schedule(ctx, target or "crontab", options)
     elif what == "mcp":
-        _print_mcp(target, as_json)
+        _print_mcp(target, options.as_json)
     else:
-        ctx.exit(_install_git(ctx, uninstall=uninstall, dry_run=dry_run, as_json=as_json))
+        ctx.exit(_install_git(ctx, options))
 
 
-def _install_git(ctx: click.Context, *, uninstall: bool, dry_run: bool, as_json: bool) -> int:
+def _install_git(ctx: click.Context, options: InstallOptions) -> int:
     """Install or remove Git's hooks, merge drivers and refspec; return the exit code."""
-    repository, steps = _plan(ctx, uninstall=uninstall, dry_run=dry_run)
+    repository, steps = _plan(ctx, options)
+    uninstall, dry_run = options.uninstall, options.dry_run
     if not dry_run:
         if not uninstall:
             _grant_trust(repository)
         install.carry_out(repository, steps)
-    if as_json:
+    if options.as_json:
         parts = [_install_data(step) for step in steps]
         output.json("install", {"what": "git", "uninstall": uninstall, "dry_run": dry_run, "parts": parts})
     else:
@@ -429,8 +413,8 @@ def _install_git(ctx: click.Context, *, uninstall: bool, dry_run: bool, as_json:
     return REFUSED if any(step.fault for step in steps) else OK
 
 
-def _print_schedule(ctx: click.Context, target: str, *, as_json: bool, uninstall: bool) -> None:
-    if uninstall:
+def _print_schedule(ctx: click.Context, target: str, options: InstallOptions) -> None:
+    if options.uninstall:
         hint = "remove the job from where you put it, such as your crontab"
         raise MemctlError("`memctl install cron` only prints a job, so it can't remove one", hint, USAGE)
     memory = memory_access.memory(ctx)
@@ -440,7 +424,7 @@ def _print_schedule(ctx: click.Context, target: str, *, as_json: bool, uninstall
         output.note(
             f"hint: set the CI variable {name} to the source from which pip installs memctl: `git+https://…` or a wheel"
         )
-    if as_json:
+    if options.as_json:
         output.json("install", {"what": "cron", "for": target, "text": text})
     else:
         output.text(text, newline=False)
@@ -462,11 +446,11 @@ def _print_mcp(target: str | None, as_json: bool) -> None:
     output.note(f"put these settings into {client.file} for {client.title}")
 
 
-def _plan(ctx: click.Context, *, uninstall: bool, dry_run: bool) -> tuple[Repository, list[InstallStep]]:
-    if uninstall:  # which must work when the memory is gone, too
+def _plan(ctx: click.Context, options: InstallOptions) -> tuple[Repository, list[InstallStep]]:
+    if options.uninstall:  # which must work when the memory is gone, too
         repository = open_repository(ctx.obj.folder)
         return repository, [*install.plan_removal(repository), *install.plan_refspec_removal(repository)]
-    memory = _memory(ctx, dry_run=dry_run)
+    memory = _memory(ctx, dry_run=options.dry_run)
     steps = install.plan(memory, install.own_program(sys.argv[0], sys.executable))
     return memory.repository, [*steps, *install.plan_refspec(memory.repository)]
 

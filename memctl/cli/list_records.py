@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, complete_id, filtering, limit_option, reading
+from memctl.cli.command import choice_option, command, complete_id, filtering, limit_option, reading
 from memctl.errors import USAGE, MemctlError
 from memctl.record.filters import ORDERS, select
 from memctl.record.record import Record
@@ -33,18 +33,10 @@ _FEW = 3  # blocking records to name
 )
 @click.option("--blocked", is_flag=True, help="Only open issues and states that something blocks.")
 @click.option("--parent", metavar="ID", help="Only records that are parts of record ID.", shell_complete=complete_id)
-@click.option(
-    "--sort",
-    "order",
-    type=click.Choice(list(ORDERS)),
-    default="date",
-    show_default=True,
-    help="The field to sort the records by.",
-)
+@choice_option("--sort", "order", among=ORDERS, default="date", help="The field to sort the records by.")
 @click.option("--reverse", is_flag=True, help="List the records in reverse order.")
 @limit_option(50)
 @reading
-@click.pass_context
 def list_command(
     ctx: click.Context,
     /,

@@ -25,7 +25,6 @@ from memctl.write.maintenance import MaintenanceResult
     ),
 )
 @writing
-@click.pass_context
 def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     """Archive and delete old records and checkpoints, and store access counts, in one commit.
 

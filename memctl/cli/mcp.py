@@ -13,7 +13,6 @@ from memctl.errors import USAGE, MemctlError
     ("memctl mcp", "Serve the memory of this folder to the program that starts the command."),
     ("MEMCTL_AGENT=editor memctl mcp", "Serve the memory, and write records in the name of an agent called editor."),
 )
-@click.pass_context
 def mcp_command(ctx: click.Context) -> None:
     """Serve the memory to a program by the Model Context Protocol, on standard input and output.
 

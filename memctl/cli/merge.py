@@ -37,7 +37,6 @@ _ENCODING, _ERRORS = "utf-8", "surrogateescape"  # bytes that are not UTF-8 surv
 @click.argument("ours", type=click.Path(path_type=Path))
 @click.argument("theirs", type=click.Path(path_type=Path))
 @click.argument("path")
-@click.pass_context
 def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path, theirs: Path, path: str) -> None:
     """Merge one file of the memory, as Git's merge driver.
 

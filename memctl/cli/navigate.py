@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, complete, reading
@@ -46,7 +47,6 @@ _FILES = 4  # the level of the repository's files
 @click.argument("ids", metavar="ID|§…", nargs=-1, required=True, shell_complete=complete("place"))
 @click.option("--tokens", "with_tokens", is_flag=True, help="Print on standard error how many tokens each item has.")
 @reading
-@click.pass_context
 def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool, as_json: bool, at: str | None) -> None:
     """Show records, and places of the hierarchy by their § markers.
 
@@ -93,7 +93,6 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     help="Show not the index, but every marker with the number of tokens that an agent loads by it.",
 )
 @reading
-@click.pass_context
 def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: str | None) -> None:
     """Show the navigation index: which § markers there are, what is on each page, and where to find what."""
     from memctl.pages import links
@@ -178,15 +177,7 @@ def _print_json(memory: Memory, snapshot: Snapshot, items: list[Record | Place],
 
 
 def _place_data(place: Place, counter: Counter | None) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "marker": place.marker,
-        "level": place.level,
-        "title": place.title,
-        "path": place.path,
-        "parent": place.parent,
-        "children": list(place.children),
-        "text": place.text,
-    }
+    data = msgspec.structs.asdict(place)
     if counter is not None:
         data["tokens"] = counter.tokens(place.text, _kind(place, place.text))
     return data

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, limit_option, reading
@@ -24,7 +25,6 @@ _SHOWN = 3  # pieces of others' work to name
 )
 @limit_option(5)
 @reading
-@click.pass_context
 def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | None) -> None:
     """Show what to work on next: unblocked work, best first.
 
@@ -68,13 +68,7 @@ def _data(memory: Memory, work: NextWork) -> dict[str, Any]:
     return {
         "total": work.total,
         "choices": [
-            {
-                "record": output.record_data(memory, choice.record),
-                "because": list(choice.because),
-                "command": choice.command,
-                "is_own": choice.is_own,
-                "unblocks": list(choice.unblocks),
-            }
+            {**msgspec.structs.asdict(choice), "record": output.record_data(memory, choice.record)}
             for choice in work.choices
         ],
         "blocked": work.blocked,

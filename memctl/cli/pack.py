@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import Group, command, complete, reading, section_named
+from memctl.cli.command import Group, command, complete, reading, section_named, text_options
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, fill, pack_options
 from memctl.cli.text_input import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -42,7 +42,6 @@ from memctl.record import time_input
 @click.option("--agent", default="", help="Only records that this agent created.")
 @pack_options()
 @reading
-@click.pass_context
 def rehydrate_command(
     ctx: click.Context,
     /,
@@ -101,16 +100,9 @@ def prompt_command() -> None:
     "--role-file", default="", metavar="FILE", help="A file with the text of the role (- for standard input)."
 )
 @click.option("--task", default="", metavar="TEXT", help="The agent's task; what is relevant to it comes first.")
-@click.option(
-    "--criterion",
-    "criteria",
-    multiple=True,
-    metavar="TEXT",
-    help="A condition that must hold before the task counts as done. Repeatable.",
-)
+@text_options(("--criterion", "criteria", "A condition that must hold before the task counts as done. Repeatable."))
 @pack_options(budget=f"{prompt.SYSTEM_BUDGET}")
 @reading
-@click.pass_context
 def system(
     ctx: click.Context,
     /,
@@ -160,7 +152,6 @@ def system(
 )
 @pack_options("xml", budget=f"{prompt.USER_BUDGET}")
 @reading
-@click.pass_context
 def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at: str | None, **values: Any) -> None:
     """Print a user's message, followed by what is relevant to it in the memory, best first."""
     text = read(query) if query == "-" else query
@@ -190,7 +181,6 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
 @click.argument("source", metavar="[FILE|-]", default="-")
 @pack_options()
 @reading
-@click.pass_context
 def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | None, **values: Any) -> None:
     """Print the texts that an agent's reply asks for, and list what the agent no longer needs.
 

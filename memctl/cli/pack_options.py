@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from memctl.cli import output, token_counter
-from memctl.cli.command import F, for_people, options
+from memctl.cli.command import F, choice_option, for_people, number_option, options
 from memctl.pack import budget_fill
 from memctl.pack.budget_fill import Pack
 from memctl.pack.draft import PackDraft
@@ -47,18 +47,15 @@ def pack_options(
     `default` is the format if --format is not given. `budget` is how the help names the default of --budget.
     """
     return options(
-        click.option(
+        choice_option(
             "--format",
             "-f",
             "form",
-            type=click.Choice([*budget_fill.FORMATS, budget_fill.AUTO]),
+            among=[*budget_fill.FORMATS, budget_fill.AUTO],
             default=default,
-            show_default=True,
             help="The format of the pack; auto chooses one by size and command.",
         ),
-        click.option(
-            "--budget", type=click.IntRange(min=1), help=f"Maximum number of tokens of the pack. [default: {budget}]"
-        ),
+        number_option("--budget", help=f"Maximum number of tokens of the pack. [default: {budget}]"),
         token_counter.model_option,
         click.option(
             "--out",

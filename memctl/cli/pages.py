@@ -12,10 +12,10 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import Command, Group, at_option, command, complete, json_option, section_named
-from memctl.cli.record_options import from_top
+from memctl.cli.command import Group, at_option, command, complete, json_option, section_named
+from memctl.cli.record_options import from_top, of_field
 from memctl.cli.text_input import keep_if_refused, name_of, read, write_page
-from memctl.cli.write_command import FLAGS, take_flags, write_options, writing
+from memctl.cli.write_command import FLAGS, command_of, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.navigate import refuse_broken
 from memctl.record import content_fields, frontmatter
@@ -158,30 +158,8 @@ _TEXT = (
 )
 
 
-def _command(
-    name: str, run: Callable[..., None], text: str, params: list[click.Parameter], *examples: tuple[str, str]
-) -> Command:
-    """Make a writing command whose options come from the fields of a kind of page."""
-
-    def callback(**given: Any) -> None:
-        run(click.get_current_context(), given)
-
-    function: Callable[..., Any] = writing(callback)
-    params = [*params, *reversed(getattr(function, "__click_params__", []))]
-    return Command(name, callback=function, params=params, help=text, examples=examples)
-
-
 def _options(kind: PageKind, *names: str) -> list[click.Parameter]:
-    fields = [
-        click.Option(
-            [f"--{field.option}", field.name],
-            multiple=field.is_list,
-            metavar="TEXT",
-            help=field.help + (f" {_MANY}" if field.is_list else ""),
-        )
-        for field in kind.fields
-    ]
-    return [*(_VALUES[name] for name in names), *fields, *_TEXT]
+    return [*(_VALUES[name] for name in names), *(of_field(field, _MANY) for field in kind.fields), *_TEXT]
 
 
 Plan = Callable[[Snapshot, Author], Change]
@@ -274,7 +252,6 @@ def _list(kind: PageKind) -> click.Command:
     )
     @json_option
     @at_option
-    @click.pass_context
     def list_pages(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
         memory = memory_access.memory(ctx)
         snapshot = memory_access.readable(memory, at)
@@ -312,7 +289,7 @@ def _marker(shown: str) -> click.Argument:
 def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -> click.Group:
     group = Group(kind.name, help=text, no_args_is_help=False)
     marker = _marker(f"§{kind.level}.N")
-    remove = _command(
+    remove = command_of(
         "remove", _remove(kind), f"Remove a {kind.name}; Git keeps its text.",
         [marker, click.Option(["--discard"], is_flag=True, help="Also remove a page with uncommitted edits.")],
         (f"memctl {kind.name} remove §{kind.level}.3", f"Remove a {kind.name} with no record or page below it."),
@@ -327,7 +304,7 @@ _TITLE = click.Argument(["title"], required=False)
 _EDIT = "An option sets its field, an empty text clears it; other fields stay. Without options, your editor opens."
 project_command = Group("project", help="Describe the project's purpose and status: level 1.", no_args_is_help=False)
 project_command.add_command(
-    _command(
+    command_of(
         "set",
         _set_project,
         "Set fields of the project's page. An option sets its field, an empty text clears it; other fields stay.",
@@ -342,7 +319,7 @@ project_command.add_command(
 section_command = _group(
     SECTION,
     "Describe the parts of the project: level 2.",
-    _command(
+    command_of(
         "add", _add(SECTION), "Add a section.",
         [_TITLE, *_options(SECTION, "number", "completion_percentage", "weight", "paths")],
         ('memctl section add "Payment" --path "src/payment/**" --overview "Takes money."',
@@ -350,7 +327,7 @@ section_command = _group(
         ("memctl section add --file payment.md", "Add a section with the text of a file (- for standard input)."),
         ('memctl section add "Payment" --edit', "Add a section, and write its text in your editor."),
     ),
-    _command(
+    command_of(
         "edit", _edit(SECTION), f"Change a section.\n\n{_EDIT}",
         [
             _marker("§2.N"),
@@ -364,14 +341,14 @@ section_command = _group(
 detail_command = _group(
     DETAIL,
     "Write down the details of a section: level 3.",
-    _command(
+    command_of(
         "add", _add(DETAIL), "Add a page of details. Its `## ` headings get the markers §3.N.1, §3.N.2 and so on.",
         [_TITLE, *_options(DETAIL, "number", "section", "code_refs")],
         ('memctl detail add "Tokens" --section §2.2 --code src/auth/jwt.py --file tokens.md',
          "Add a page of details with the text of a file."),
         ('memctl detail add "Tokens" --section §2.2 --edit', "Add a page of details; write its text in your editor."),
     ),
-    _command(
+    command_of(
         "edit", _edit(DETAIL), f"Change a page of details.\n\n{_EDIT}",
         [_marker("§3.N"), *_options(DETAIL, "title", "section", "code_refs")],
         ("memctl detail edit §3.1 --file tokens.md", "Replace the text of a page of details."),

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, token_counter, window_limit
-from memctl.cli.command import Group, json_option, options, reading
+from memctl.cli.command import Group, command, json_option, number_option, options, reading
 from memctl.cli.text_input import read
 from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -42,25 +42,23 @@ policy_command = Group(
     help="Judge when agents may work in parallel, and when to compress a context.",
     no_args_is_help=False,
 )
-
-
-@policy_command.command(
-    "threshold",
-    cls=MultiFileCommand,
-    examples=(
-        ("memctl policy threshold", "Judge whether the threshold of the shared slice fits, by memctl's log."),
-        ("memctl policy threshold scs.jsonl", "Judge whether the threshold fits, by a log of your own."),
-        ("memctl policy threshold - --json", "Read a log from standard input, and print the review as JSON."),
-    ),
-)
-@click.argument("source", metavar="[FILE|-]", required=False)
-@click.option(
+_threshold_option = number_option(
     "--threshold",
-    type=click.IntRange(min=1),
     help="The most tokens that the shared slice may have. [default: scs_threshold in config.yaml, or 2000]",
 )
+
+
+@command(
+    "threshold",
+    ("memctl policy threshold", "Judge whether the threshold of the shared slice fits, by memctl's log."),
+    ("memctl policy threshold scs.jsonl", "Judge whether the threshold fits, by a log of your own."),
+    ("memctl policy threshold - --json", "Read a log from standard input, and print the review as JSON."),
+    group=policy_command,
+    cls=MultiFileCommand,
+)
+@click.argument("source", metavar="[FILE|-]", required=False)
+@_threshold_option
 @json_option
-@click.pass_context
 def threshold_command(ctx: click.Context, /, source: str | None, threshold: int | None, as_json: bool) -> None:
     """Review the threshold of the shared slice against a log of observations, and suggest what to do next.
 
@@ -104,11 +102,7 @@ _inputs = options(
         help="A file with the text that all contexts share. [default: the text that all of them have]",
     ),
     files_option("plan", "Files and prompts that the next step will add to the contexts."),
-    click.option(
-        "--remaining",
-        type=click.IntRange(min=0),
-        help="Tokens left in the window. [default: computed from the contexts]",
-    ),
+    number_option("--remaining", least=0, help="Tokens left in the window. [default: computed from the contexts]"),
     click.option("--delta", type=click.IntRange(min=0), help="Tokens that all parallel agents will return together."),
     click.option(
         "--state",
@@ -122,11 +116,7 @@ _inputs = options(
         metavar="NAME",
         help="The workflow whose events are counted. [default: the workflow of the branch]",
     ),
-    click.option(
-        "--threshold",
-        type=click.IntRange(min=1),
-        help="The most tokens that the shared slice may have. [default: scs_threshold in config.yaml, or 2000]",
-    ),
+    _threshold_option,
     model_option,
 )
 
@@ -264,27 +254,25 @@ def _context(source: str, around: Surroundings) -> Context:
     return Context(source, measures.measure(parsed, around.known, around.now, around.counter.tokens))
 
 
-@policy_command.command(
+@command(
     "parallel",
-    cls=MultiFileCommand,
-    examples=(
-        (
-            "memctl policy parallel agent-a.xml agent-b.xml",
-            "Judge whether two agents may start together; exit with 1 if not.",
-        ),
-        (
-            "memctl policy parallel *.xml --delta 500 --plan src/*.py",
-            "Judge whether agents may start if they will read these files and together return 500 tokens.",
-        ),
-        (
-            "memctl policy parallel *.xml --state state.yaml --json",
-            "Judge with values that memctl can't measure, from a file, and print JSON.",
-        ),
+    (
+        "memctl policy parallel agent-a.xml agent-b.xml",
+        "Judge whether two agents may start together; exit with 1 if not.",
     ),
+    (
+        "memctl policy parallel *.xml --delta 500 --plan src/*.py",
+        "Judge whether agents may start if they will read these files and together return 500 tokens.",
+    ),
+    (
+        "memctl policy parallel *.xml --state state.yaml --json",
+        "Judge with values that memctl can't measure, from a file, and print JSON.",
+    ),
+    group=policy_command,
+    cls=MultiFileCommand,
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs
-@click.pass_context
 def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: bool, **inputs: Any) -> None:
     """Judge whether agents may work in parallel; each FILE is the context of one agent.
 
@@ -332,29 +320,27 @@ def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tup
     )
 
 
-@policy_command.command(
+@command(
     "triggers",
-    cls=MultiFileCommand,
-    examples=(
-        ("memctl policy triggers window.md", "Show which triggers for a compression fire, and how to compress."),
-        (
-            "memctl policy triggers window.md --plan src/*.py",
-            "Show which triggers would fire once these files are read.",
-        ),
-        ("memctl policy triggers window.md --state state.yaml --strict", "Exit with 1 if any trigger fires."),
+    ("memctl policy triggers window.md", "Show which triggers for a compression fire, and how to compress."),
+    (
+        "memctl policy triggers window.md --plan src/*.py",
+        "Show which triggers would fire once these files are read.",
     ),
+    ("memctl policy triggers window.md --state state.yaml --strict", "Exit with 1 if any trigger fires."),
+    group=policy_command,
+    cls=MultiFileCommand,
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs
-@click.option(
+@number_option(
     "--events",
-    type=click.IntRange(min=0),
+    least=0,
     help="The number of the workflow's events since its last checkpoint; above 50, trigger 8 fires. "
     "[default: counted by memctl]",
 )
 @click.option("--phase-boundary", is_flag=True, help="Judge as at the end of a phase.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if a trigger fires.")
-@click.pass_context
 def triggers_command(
     ctx: click.Context, /, sources: tuple[str, ...], strict: bool, as_json: bool, **inputs: Any
 ) -> None:

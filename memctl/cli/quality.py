@@ -49,7 +49,6 @@ _STATES = {None: "-", True: "ok", False: "missed"}  # of a target
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if a metric misses its target.")
 @reading
-@click.pass_context
 def quality_command(
     ctx: click.Context,
     /,

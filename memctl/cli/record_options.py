@@ -55,17 +55,16 @@ def _from_top(folder: Path, path: str) -> str:
 
 def own(kind: Kind) -> list[click.Option]:
     """Return the options for the fields that only records of one type have, such as --rationale for decisions."""
-    return [*(_DEFAULTS[name]() for name in kind.defaults), *map(_of_field, kind.fields)]
+    return [
+        *(_DEFAULTS[name]() for name in kind.defaults),
+        *(of_field(field, callback=real_text) for field in kind.fields),
+    ]
 
 
-def _of_field(field: Field) -> click.Option:
-    return click.Option(
-        [f"--{field.option}", field.name],
-        multiple=field.is_list,
-        metavar="TEXT",
-        callback=real_text,
-        help=field.help + (" Repeatable." if field.is_list else ""),
-    )
+def of_field(field: Field, repeated: str = "Repeatable.", **more: Any) -> click.Option:
+    """Return the option that sets a field of a text; `repeated` ends the help of a list, `more` is as for click."""
+    text = f"{field.help} {repeated}" if field.is_list else field.help
+    return click.Option([f"--{field.option}", field.name], multiple=field.is_list, metavar="TEXT", help=text, **more)
 
 
 def common(statuses: Sequence[str]) -> list[click.Option]:

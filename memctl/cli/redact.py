@@ -49,7 +49,6 @@ _MOST = 256 * _BLOCK  # bytes of transcripts to search in all
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be redacted, and write nothing.")
 @click.option("--no-commit", is_flag=True, help="Write the files, and leave their commit to `memctl commit`.")
 @json_option
-@click.pass_context
 def redact_command(
     ctx: click.Context,
     /,

@@ -32,7 +32,6 @@ from memctl.write.renumber import Renumbering, StagedMerge
     ("memctl renumber --json", "Renumber, and print the new ids and the unclear references as JSON."),
 )
 @writing
-@click.pass_context
 def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     """Renumber one of two records or pages with the same id, and update references.
 
@@ -130,13 +129,7 @@ def _within_data(memory: Memory, within: StagedMerge | None) -> dict[str, Any]:
 def _data(memory: Memory, made: Renumbering) -> dict[str, Any]:
     renamed = [{"from": holder.name, "to": holder.now, "title": holder.title} for holder in made.renamed]
     unclear = [
-        {
-            "path": memory.tracked(reference.path),
-            "line": reference.line,
-            "name": reference.name,
-            "taken_for": reference.taken_for,
-        }
-        for reference in made.unclear
+        {**msgspec.structs.asdict(reference), "path": memory.tracked(reference.path)} for reference in made.unclear
     ]
     returned = [{"path": memory.tracked(path), "id": identifier} for path, identifier in made.returned]
     lost = [

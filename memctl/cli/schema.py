@@ -29,7 +29,7 @@ from memctl.text.words import nearest
     type=click.Path(path_type=Path, file_okay=False),
     help="Write all schemas to this folder, one file each.",
 )
-def schema_command(kind: str | None, out: Path | None) -> None:
+def schema_command(_ctx: click.Context, /, kind: str | None, out: Path | None) -> None:
     """Print the JSON Schema of what `--json` prints, or of config.yaml.
 
     Each `kind` of JSON has a schema. Keys that a schema names stay; later versions of memctl may print more keys.

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, filtering, limit_option, reading
+from memctl.cli.command import choice_option, command, filtering, limit_option, reading
 from memctl.errors import MemctlError
 from memctl.record.config import SearchWeights
 from memctl.record.filters import ORDERS, Filters
@@ -64,18 +64,16 @@ _Found = TypeVar("_Found", bound="Result | Related")
     help="Search not for words, but for records that are related to this record or file.",
 )
 @partial(filtering, more_types=(_ANY_RECORD, *PLACES, FILE))
-@click.option(
+@choice_option(
     "--sort",
     "order",
-    type=click.Choice(["relevance", *_SORTS]),
+    among=["relevance", *_SORTS],
     default="relevance",
-    show_default=True,
     help="What to sort the results by, highest first; unless that is relevance, pages and sessions come last.",
 )
 @limit_option(10)
 @click.option("--explain", is_flag=True, help="Show how much each part contributes to the score of a result.")
 @reading
-@click.pass_context
 def search_command(
     ctx: click.Context,
     /,

@@ -97,7 +97,6 @@ _WHERE = (
 @_accept_option
 @transcript_input.no_llm
 @writing
-@click.pass_context
 def summarize_command(
     ctx: click.Context, /, sources: tuple[str, ...], given: str, review: bool, accept: str, no_llm: bool, **flags: Any
 ) -> None:
@@ -185,7 +184,6 @@ def _write(
     group=session_command,
 )
 @reading_options
-@click.pass_context
 def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
     """List summarized sessions, latest first."""
     memory = memory_access.memory(ctx)
@@ -209,7 +207,6 @@ def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
 )
 @click.argument("given", metavar="NAME")
 @reading_options
-@click.pass_context
 def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | None) -> None:
     """Show the page of a session."""
     memory = memory_access.memory(ctx)
@@ -242,7 +239,6 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
     "--intent", default="", metavar="TEXT", callback=real_text, help="What the session is for, in a few words."
 )
 @json_option
-@click.pass_context
 def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool) -> None:
     """Record the start of a session: who, when, and Git's state.
 
@@ -264,7 +260,6 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
     group=session_command,
 )
 @json_option
-@click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool) -> None:
     """List the sessions under way, and what has changed in Git since each began.
 
@@ -292,7 +287,6 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
 @_accept_option
 @transcript_input.no_llm
 @writing
-@click.pass_context
 def end_command(
     ctx: click.Context, /, given: str, sources: tuple[str, ...], accept: str, no_llm: bool, **flags: Any
 ) -> None:
@@ -329,7 +323,6 @@ def end_command(
 @click.argument("phase", type=click.Choice(phases.PHASES))
 @transcript_input.transcripts
 @json_option
-@click.pass_context
 def phase_command(ctx: click.Context, /, phase: str, sources: tuple[str, ...], **flags: Any) -> None:
     """Print the results of a phase of work in the form that the next phase needs.
 

@@ -47,7 +47,6 @@ _HEALTHY, _POOR = 0.85, 0.75  # of the fidelity of a compression; rules.md#windo
 )
 @transcript_input.no_llm
 @reading_options
-@click.pass_context
 def probe_command(
     ctx: click.Context,
     /,

@@ -39,7 +39,6 @@ _FEW_PAGES = 3  # stale pages to name
     ("memctl status --json", "Print the state of the memory as JSON."),
 )
 @reading
-@click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
     """Show the state of the memory, and what needs attention.
 

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, token_counter
-from memctl.cli.command import command, reading
+from memctl.cli.command import command, number_option, reading
 from memctl.pages.navigate import refuse_closed_file
 from memctl.pages.repository_paths import file_named
 from memctl.sources.summary import BUDGET, summary
@@ -22,16 +22,9 @@ from memctl.sources.summary import BUDGET, summary
     ("memctl summarize server.log --at v1.0 --json", "Print the outline of a file of a release as JSON."),
 )
 @click.argument("path", metavar="PATH|§4.…")
-@click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    default=BUDGET,
-    show_default=True,
-    help="Maximum number of tokens of the outline.",
-)
+@number_option("--budget", default=BUDGET, help="Maximum number of tokens of the outline.")
 @token_counter.model_option
 @reading
-@click.pass_context
 def summarize_command(
     ctx: click.Context, /, path: str, budget: int, model: str | None, as_json: bool, at: str | None
 ) -> None:

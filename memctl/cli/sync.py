@@ -29,7 +29,6 @@ from memctl.write.merge import WHOLE
     "--dry-run", "-n", is_flag=True, help="Fetch, show what would be merged and pushed, and change no branch."
 )
 @json_option
-@click.pass_context
 def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: bool, as_json: bool) -> None:
     """Fetch, merge, render the documents and push: the branch, and the state that agents share.
 

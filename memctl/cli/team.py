@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import Group, command, complete, json_option, options, section_named
+from memctl.cli.command import Group, command, complete, json_option, options, section_named, text_options
 from memctl.cli.write_command import real_text
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
@@ -93,6 +93,9 @@ own_command = Group(
 _sections = click.argument(
     "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
 )
+_fetch_option = click.option(
+    "--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it."
+)
 _force = click.option("--force", is_flag=True, help="Act even though another agent owns the section; needs --reason.")
 
 
@@ -120,16 +123,12 @@ _force = click.option("--force", is_flag=True, help="Act even though another age
     help="How long you own the sections, such as 4h, 7d or 2w. [default: no end]",
 )
 @click.option("--until", default="", metavar="TIME", help="When the ownership ends: a date or a time.")
-@click.option(
-    "--reader",
-    "readers",
-    multiple=True,
+@text_options(
+    ("--reader", "readers", "Let only yourself and this agent read the section's details and files. Repeatable."),
     metavar="AGENT",
-    help="Let only yourself and this agent read the section's details and files. Repeatable.",
 )
 @_force
 @agreeing
-@click.pass_context
 def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str, until: str, **flags: Any) -> None:
     """Own sections: all of the given ones, or none if one can't be had.
 
@@ -165,7 +164,6 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
 @_sections
 @_force
 @agreeing
-@click.pass_context
 def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: bool, **flags: Any) -> None:
     """Release sections, so that nobody owns them."""
     memory = memory_access.memory(ctx)
@@ -184,7 +182,6 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
 @click.option("--to", required=True, metavar="AGENT", help="The agent that gets the sections.")
 @_force
 @agreeing
-@click.pass_context
 def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, force: bool, **flags: Any) -> None:
     """Give sections to another agent: all of the given ones, or none. Type and end of the ownership stay the same."""
     memory = memory_access.memory(ctx)
@@ -202,9 +199,8 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
 )
 @click.option("--agent", default="", help="List only the sections that this agent owns.")
 @click.option("--all", "everything", is_flag=True, help="Also list ownership that has expired.")
-@click.option("--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it.")
+@_fetch_option
 @json_option
-@click.pass_context
 def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: str | None, as_json: bool) -> None:
     """List who owns which sections, since when and until when."""
     memory = memory_access.memory(ctx)
@@ -238,9 +234,8 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
 @click.argument("places", metavar="§2.N|PATH…", nargs=-1, required=True)
 @click.option("--agent", default="", help="Check what this agent may do, in place of what you may.")
 @click.option("--read", "reading", is_flag=True, help="Check who may read, in place of who may write.")
-@click.option("--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it.")
+@_fetch_option
 @json_option
-@click.pass_context
 def check_command(
     ctx: click.Context, /, places: tuple[str, ...], agent: str, reading: bool, remote: str | None, as_json: bool
 ) -> None:
@@ -304,7 +299,6 @@ def _describe(held: Ownership) -> str:
 coordination_command = Group(
     "coordination", help="Show which agents are at work, on what, and what blocks them.", no_args_is_help=True
 )
-_REMOTE = click.option("--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it.")
 
 
 @command(
@@ -316,9 +310,8 @@ _REMOTE = click.option("--remote", metavar="NAME", help="First fetch the shared 
     ),
     group=coordination_command,
 )
-@_REMOTE
+@_fetch_option
 @json_option
-@click.pass_context
 def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> None:
     """Show the state that all agents share, in every worktree of this clone."""
     memory = memory_access.memory(ctx)
@@ -337,7 +330,6 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
 )
 @click.option("--task", default="", metavar="TEXT", callback=real_text, help="The task that you work on.")
 @agreeing
-@click.pass_context
 def join_command(ctx: click.Context, /, task: str, **flags: Any) -> None:
     """List yourself among the agents at work. MEMCTL_AGENT says who you are."""
     memory = memory_access.memory(ctx)
@@ -352,7 +344,6 @@ def join_command(ctx: click.Context, /, task: str, **flags: Any) -> None:
 @click.option("--agent", default="", help="Take this other agent off the list instead of yourself; needs --reason.")
 @click.option("--release", is_flag=True, help="Also release all sections that the agent owns.")
 @agreeing
-@click.pass_context
 def leave_command(ctx: click.Context, /, agent: str, release: bool, **flags: Any) -> None:
     """Take yourself off the list of agents at work. Your sections stay yours unless you release them."""
     memory = memory_access.memory(ctx)
@@ -371,7 +362,6 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **flags: Any
 @click.argument("task")
 @click.option("--remove", is_flag=True, help="Take the task away from the agent.")
 @agreeing
-@click.pass_context
 def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **flags: Any) -> None:
     """Assign a task to an agent, or take it away from the agent with --remove."""
     if not remove:
@@ -386,7 +376,6 @@ def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, *
 )
 @click.argument("text", callback=real_text)
 @agreeing
-@click.pass_context
 def block_command(ctx: click.Context, /, text: str, **flags: Any) -> None:
     """Report something that blocks all agents."""
     memory = memory_access.memory(ctx)
@@ -400,7 +389,6 @@ def block_command(ctx: click.Context, /, text: str, **flags: Any) -> None:
 )
 @click.argument("blocker")
 @agreeing
-@click.pass_context
 def unblock_command(ctx: click.Context, /, blocker: str, **flags: Any) -> None:
     """Remove a blocker, named by its id or its text."""
     carry_out(memory_access.memory(ctx), lambda state: agents.unblock(state, blocker), flags)
@@ -415,7 +403,6 @@ def unblock_command(ctx: click.Context, /, blocker: str, **flags: Any) -> None:
 @click.argument("name")
 @click.argument("value")
 @agreeing
-@click.pass_context
 def share_command(ctx: click.Context, /, name: str, value: str, **flags: Any) -> None:
     """Tell all agents about a shared resource; an empty VALUE removes the resource."""
     carry_out(memory_access.memory(ctx), lambda state: agents.share(state, name, value), flags)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
@@ -26,6 +26,19 @@ def name_of(source: str) -> str:
     return "standard input" if source == "-" else source
 
 
+@contextmanager
+def open_source(source: str) -> Iterator[BinaryIO]:
+    """Yield a file, or standard input if `source` is `-`, for a `with` block in which it is read.
+
+    Raises MemctlError if the file can't be read.
+    """
+    try:
+        with nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb") as stream:
+            yield stream
+    except OSError as error:
+        raise MemctlError(f"{name_of(source)} can't be read: {error.strerror}", exit_code=USAGE) from None
+
+
 def read(source: str, errors: str = "strict", most: int = -1) -> str:
     """Return the text of a file, or of standard input if `source` is `-`.
 
@@ -33,18 +46,13 @@ def read(source: str, errors: str = "strict", most: int = -1) -> str:
     the largest number of bytes to accept, -1 for no limit. Raises MemctlError if the file can't be read, is larger, or,
     with "strict", is not UTF-8.
     """
+    with open_source(source) as stream:
+        data = stream.read(most + 1 if most >= 0 else -1)
+    if 0 <= most < len(data):
+        hint = "give a shorter text, or one that links to the file"
+        raise MemctlError(f"{name_of(source)} has more than {most:,} bytes", hint, USAGE)
     try:
-        with nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb") as stream:
-            data = stream.read(most + 1 if most >= 0 else -1)
-        if 0 <= most < len(data):
-            raise MemctlError(
-                f"{name_of(source)} has more than {most:,} bytes",
-                "give a shorter text, or one that links to the file",
-                USAGE,
-            )
         return frontmatter.clean_newlines(data.decode(errors=errors))
-    except OSError as error:
-        raise MemctlError(f"{name_of(source)} can't be read: {error.strerror}", exit_code=USAGE) from None
     except UnicodeDecodeError as error:
         raise MemctlError(f"{name_of(source)} is not UTF-8 text (byte {error.start})") from None
 
@@ -55,12 +63,8 @@ def lines(source: str) -> Iterator[Iterator[str]]:
 
     Raises MemctlError if the file can't be read.
     """
-    try:
-        with ExitStack() as stack:
-            stream: Iterable[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(open(source, "rb"))
-            yield (line.decode("utf-8-sig", "replace") for line in stream)
-    except OSError as error:
-        raise MemctlError(f"{name_of(source)} can't be read: {error.strerror}", exit_code=USAGE) from None
+    with open_source(source) as stream:
+        yield (line.decode("utf-8-sig", "replace") for line in stream)
 
 
 def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, token_counter
-from memctl.cli.command import command, json_option
+from memctl.cli.command import choice_option, command, json_option
 from memctl.cli.text_input import read
 from memctl.errors import USAGE, MemctlError
 from memctl.store import load, token_samples
@@ -75,12 +75,11 @@ class _Row(msgspec.Struct, frozen=True):
 @click.option(
     "--messages", "as_messages", is_flag=True, help="Read the files as requests, or as messages in JSON or JSON Lines."
 )
-@click.option(
+@choice_option(
     "--source",
     "counted_by",
-    type=click.Choice(["here", "anthropic"]),
+    among=["here", "anthropic"],
     default="here",
-    show_default=True,
     help="Who counts: memctl (here), or Anthropic, to which the text is then sent.",
 )
 @click.option("--allow-secret", is_flag=True, help="Also send text to Anthropic that looks like a credential.")
@@ -94,7 +93,6 @@ class _Row(msgspec.Struct, frozen=True):
 )
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be learned or forgotten, and change nothing.")
 @json_option
-@click.pass_context
 def tokens_command(
     ctx: click.Context,
     /,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from memctl.cli import output
-from memctl.cli.text_input import name_of
-from memctl.errors import USAGE, MemctlError
+from memctl.cli.text_input import name_of, open_source
+from memctl.errors import MemctlError
 from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
 from memctl.transcript import claude_code, reader
@@ -67,15 +67,10 @@ def read_parts(sources: tuple[str, ...]) -> list[Session]:
 
 def _read_all(sources: tuple[str, ...]) -> list[Session]:
     """Return the transcripts with those of sub-agents, each once."""
-    import sys
-
     sessions: list[Session] = []
     for source in dict.fromkeys(sources):
-        try:
-            data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-        except OSError as error:
-            raise MemctlError(f"{name_of(source)} can't be read: {error.strerror}", exit_code=USAGE) from None
-        session = reader.read(data)
+        with open_source(source) as stream:
+            session = reader.read(stream.read())
         if not session.events:
             hint = "give a transcript of Claude Code, Codex or Gemini CLI, messages as JSON, or text"
             raise MemctlError(f"{name_of(source)} is not a transcript", hint)
@@ -124,8 +119,6 @@ def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider 
     If the model can't be used, a warning is printed and the result is None. Without a memory, only environment
     variables can set up a model.
     """
-    import os
-
     from memctl.providers import choice
 
     if no_llm:

@@ -20,7 +20,6 @@ from memctl.write.undo import undo
 )
 @click.argument("commit", required=False)
 @writing
-@click.pass_context
 def undo_command(ctx: click.Context, /, commit: str | None, **given: Any) -> None:
     """Undo the last change of the memory, in a new commit.
 

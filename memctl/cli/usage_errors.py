@@ -13,77 +13,71 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import KINDS
 from memctl.text.lazy_regex import lazy_regex
 
+
+def _by_word(leads: dict[str, str]) -> dict[str, str]:
+    """Return what to type instead by each word; a key of `leads` has one word, or several with commas between them."""
+    return {word: lead for words, lead in leads.items() for word in words.split(", ")}
+
+
 _RECORDING = "`memctl decide`, `issue`, `state` or `learn` creates a record, `memctl section add` describes a part"
 # Words that are not commands -> what to type instead.
-LEADS = {
-    **dict.fromkeys(("add", "new", "create", "record", "note"), _RECORDING),
-    **dict.fromkeys(("push", "pull", "fetch"), "`memctl sync` fetches, merges and pushes the memory and this branch"),
-    **dict.fromkeys(("board", "dashboard", "ui"), "`memctl status` shows the state of the memory"),
-    **dict.fromkeys(
-        ("history", "blame"), "`memctl log ID` shows a record's changes, `memctl why FILE` shows what explains a file"
-    ),
-    **dict.fromkeys(("doctor", "fsck", "verify", "validate", "lint"), "`memctl check` finds errors in the memory"),
-    **dict.fromkeys(("context", "pack"), "`memctl rehydrate` prints what an agent needs"),
-    **dict.fromkeys(
-        ("docs", "html", "site", "serve", "web", "tui", "graph"),
-        "`memctl render` writes .memory/docs, which any viewer of Markdown shows",
-    ),
-    **dict.fromkeys(("clean", "gc", "prune"), "`memctl maintain` archives and deletes what is old"),
-    **dict.fromkeys(("tag", "label"), "`memctl edit ID --tag NAME` adds a tag"),
-    **dict.fromkeys(
-        ("adr", "adrs"),
-        "`memctl decide` records a decision, `memctl import adr DIR` and `memctl export adr DIR` read and write ADRs",
-    ),
-    **dict.fromkeys(("remember", "memorize", "lesson"), "`memctl learn TITLE --lesson …` records what was learned"),
-    **dict.fromkeys(("purge", "forget"), "`memctl delete ID` deletes a record, `memctl redact ID` a credential"),
-    **dict.fromkeys(
-        ("decisions", "issues", "learnings", "records"), "`memctl list --type TYPE` lists the records of one type"
-    ),
-    **dict.fromkeys(
-        ("ready", "blocked"),
-        "`memctl next` shows what to work on, `memctl list --ready` or `--blocked` lists such work",
-    ),
-    **dict.fromkeys(("update", "change", "priority"), "`memctl edit ID` with options changes a record"),
-    **dict.fromkeys(("block", "depends"), "`memctl link ID OTHER --as blocks` records that one record blocks another"),
-    "assign": "`memctl handoff --to AGENT` gives work to another agent, `memctl own` shows who has which section",
-    "comment": "`memctl edit ID` opens the record in your editor",
-    "config": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
-    "fix": "`memctl resolve ID` closes an issue, `memctl check --fix` repairs files of the memory",
-    "redo": "`memctl undo COMMIT` with the commit of an undo, from `memctl log`, repeats the undone change",
-    "sections": "`memctl section list` lists the sections",
-    "set": "`memctl edit ID --set FIELD=VALUE` changes a record, `memctl project set` the project's page",
-    "start": "`memctl init` sets up a memory, `memctl session start` starts a session",
-    "uninstall": "`memctl install WHAT --uninstall` removes what was installed",
-    "version": "`memctl --version` prints the version",
-    "install hooks": "`memctl install git` sets up Git's hooks, `memctl install claude-code` sets up an agent's",
-    "install claude": "`memctl install claude-code` sets up Claude Code",
-    **dict.fromkeys(
-        ("install cursor", "install copilot"), "`memctl install mcp --for cursor` or `--for vscode` prints the settings"
-    ),
-    "project show": "`memctl show §1.0` shows the project's page",
-}
+LEADS = _by_word(
+    {
+        "add, new, create, record, note": _RECORDING,
+        "push, pull, fetch": "`memctl sync` fetches, merges and pushes the memory and this branch",
+        "board, dashboard, ui": "`memctl status` shows the state of the memory",
+        "history, blame": "`memctl log ID` shows a record's changes, `memctl why FILE` shows what explains a file",
+        "doctor, fsck, verify, validate, lint": "`memctl check` finds errors in the memory",
+        "context, pack": "`memctl rehydrate` prints what an agent needs",
+        "docs, html, site, serve, web, tui, graph": (
+            "`memctl render` writes .memory/docs, which any viewer of Markdown shows"
+        ),
+        "clean, gc, prune": "`memctl maintain` archives and deletes what is old",
+        "tag, label": "`memctl edit ID --tag NAME` adds a tag",
+        "adr, adrs": (
+            "`memctl decide` records a decision, `memctl import adr DIR` and `memctl export adr DIR` read"
+            " and write ADRs"
+        ),
+        "remember, memorize, lesson": "`memctl learn TITLE --lesson …` records what was learned",
+        "purge, forget": "`memctl delete ID` deletes a record, `memctl redact ID` a credential",
+        "decisions, issues, learnings, records": "`memctl list --type TYPE` lists the records of one type",
+        "ready, blocked": "`memctl next` shows what to work on, `memctl list --ready` or `--blocked` lists such work",
+        "update, change, priority": "`memctl edit ID` with options changes a record",
+        "block, depends": "`memctl link ID OTHER --as blocks` records that one record blocks another",
+        "assign": "`memctl handoff --to AGENT` gives work to another agent, `memctl own` shows who has which section",
+        "comment": "`memctl edit ID` opens the record in your editor",
+        "config": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
+        "fix": "`memctl resolve ID` closes an issue, `memctl check --fix` repairs files of the memory",
+        "redo": "`memctl undo COMMIT` with the commit of an undo, from `memctl log`, repeats the undone change",
+        "sections": "`memctl section list` lists the sections",
+        "set": "`memctl edit ID --set FIELD=VALUE` changes a record, `memctl project set` the project's page",
+        "start": "`memctl init` sets up a memory, `memctl session start` starts a session",
+        "uninstall": "`memctl install WHAT --uninstall` removes what was installed",
+        "version": "`memctl --version` prints the version",
+        "install hooks": "`memctl install git` sets up Git's hooks, `memctl install claude-code` sets up an agent's",
+        "install claude": "`memctl install claude-code` sets up Claude Code",
+        "install cursor, install copilot": "`memctl install mcp --for cursor` or `--for vscode` prints the settings",
+        "project show": "`memctl show §1.0` shows the project's page",
+    }
+)
 # Options that a command does not have -> what to type instead.
-OPTION_LEADS = {
-    **dict.fromkeys(
-        ("-m", "--message"),
-        "memctl writes its commit messages itself; --reason, where a command has it, adds the reason",
-    ),
-    **dict.fromkeys(("--label", "--labels"), "--tag NAME adds a tag to a record"),
-    **dict.fromkeys(
-        ("-y", "--yes", "--force"),
-        "leave this option out: the command does not ask, and `memctl undo` undoes its change",
-    ),
-    **dict.fromkeys(("--tokens", "--max-tokens"), "--budget TOKENS limits the size of a pack"),
-    **dict.fromkeys(("-a", "-A"), "--all also lists archived records"),
-    "-n": "--limit NUMBER sets how many entries are shown; for commands that write, -n means --dry-run",
-    "--oneline": "`git log --oneline -- .memory` prints one line for each change",
-    **dict.fromkeys(("--why", "--because", "-r"), "--rationale TEXT gives the reason for a decision"),
-    "-v": "`memctl --version` prints the version",
-    **{
+OPTION_LEADS = _by_word(
+    {
+        "-m, --message": "memctl writes its commit messages itself; --reason, where a command has it, adds the reason",
+        "--label, --labels": "--tag NAME adds a tag to a record",
+        "-y, --yes, --force": "leave this option out: the command does not ask, and `memctl undo` undoes its change",
+        "--tokens, --max-tokens": "--budget TOKENS limits the size of a pack",
+        "-a, -A": "--all also lists archived records",
+        "-n": "--limit NUMBER sets how many entries are shown; for commands that write, -n means --dry-run",
+        "--oneline": "`git log --oneline -- .memory` prints one line for each change",
+        "--why, --because, -r": "--rationale TEXT gives the reason for a decision",
+        "-v": "`memctl --version` prints the version",
+    }
+    | {
         f"--{name.replace('_', '-')}": f"`memctl link ID OTHER --as {name}` links two records"
         for name in ("blocked_by", "blocks", "relates_to", "supersedes")
-    },
-}
+    }
+)
 
 
 _MORE = lazy_regex(r"Got unexpected extra arguments? \((.*)\)")

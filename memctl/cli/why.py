@@ -58,7 +58,6 @@ class _WhyRow(NamedTuple):
     help="How many commits to read, and how many records to show; 0 means all.",
 )
 @reading
-@click.pass_context
 def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at: str | None) -> None:
     """Show what explains a file or a line: sections, records, commits.
 

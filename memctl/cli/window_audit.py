@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command
+from memctl.cli.command import command, json_option
 from memctl.errors import OK, USAGE, MemctlError
 from memctl.text.phrases import quantity
 
@@ -34,8 +34,7 @@ _SHOWN = 12  # kinds of blocks that are listed
     ),
 )
 @click.argument("file", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with the keys schema, kind and data.")
-@click.pass_context
+@json_option
 def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> None:
     """Summarize the decisions of a window's manager: steps, tokens wanted and freed, calls of language models, and
     evicted blocks that were needed again.

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.cli import memory_access, output, transcript_input, window_limit
 from memctl.cli import window_messages as messages
-from memctl.cli.command import command
+from memctl.cli.command import choice_option, command, number_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
@@ -39,28 +39,20 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
     ),
 )
 @messages.sized
-@click.option(
+@choice_option(
     "--strategy",
-    type=click.Choice(tuple(STRATEGIES)),
+    among=STRATEGIES,
     default=CASCADE,
-    show_default=True,
     help="Use this strategy alone; cascade uses all in turn until the target is reached.",
 )
-@click.option(
+@number_option(
     "--keep-turns",
-    type=click.IntRange(min=1),
     default=KEPT_TURNS,
-    show_default=True,
     help="Keep at least this many of the last turns unchanged, more if the target leaves room.",
 )
-@click.option(
-    "--window",
-    type=click.IntRange(min=1),
-    help="Size of the context window in tokens. [default: MEMCTL_CONTEXT_WINDOW, or the model's size]",
-)
+@messages.window_option
 @transcript_input.no_llm
 @messages.written
-@click.pass_context
 def compact_command(
     ctx: click.Context, /, source: str, target: int | None, free: int | None, strategy: str, policy: str,
     keep_turns: int, window: int | None, no_llm: bool, **to: Any,
@@ -226,10 +218,14 @@ _HELD = 6  # reasons that are listed
 @click.option(
     "--task", default="", metavar="TEXT", help="The task of the conversation. [default: the user's first message]"
 )
-@click.option("--placeholder", type=click.IntRange(min=0), default=50, show_default=True, metavar="N",
-              help="Maximum tokens of the text that replaces an evicted block; 0 for no text.")  # fmt: skip
+@number_option(
+    "--placeholder",
+    least=0,
+    default=50,
+    metavar="N",
+    help="Maximum tokens of the text that replaces an evicted block; 0 for no text.",
+)
 @messages.written
-@click.pass_context
 def evict_command(
     ctx: click.Context, /, source: str, target: int | None, free: int | None, policy: str, task: str,
     placeholder: int, **to: Any,

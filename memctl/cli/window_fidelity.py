@@ -50,7 +50,6 @@ _NOT_ALL = 0.99  # the score at most, if something on the list is missing
 )
 @transcript_input.no_llm
 @json_option
-@click.pass_context
 def fidelity_command(
     ctx: click.Context, /, original: str, compressed: str, asked: str | None, least: float, no_llm: bool, as_json: bool
 ) -> None:

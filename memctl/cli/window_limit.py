@@ -66,24 +66,13 @@ def of_model(model: str | None, window: int | None, host: str, memory: Memory | 
     return _limit(model, host, window, usable)
 
 
-def _limit(
-    model: str,
-    host: str,
-    window: int | None,
-    usable: int | None,
-    *,
-    max_output: int = model_windows.DEFAULT_OUTPUT,
-    seen: int = 0,
-    compacted: int = 0,
-) -> Limit:
+def _limit(model: str, host: str, window: int | None, usable: int | None, **more: int) -> Limit:
     from memctl.window import Limit, limits
 
     window = window or model_windows.window_setting(os.environ, has_host=host != limits.NO_HOST)
     if window is None and usable is not None:
         return Limit(usable, usable, "max_context_tokens")
-    return limits.limit_of(
-        model, host, window=window, max_output=max_output, seen=seen, compacted=compacted, environ=os.environ
-    )
+    return limits.limit_of(model, host, window=window, environ=os.environ, **more)
 
 
 def warn_of(limit: Limit) -> None:

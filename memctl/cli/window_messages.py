@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from memctl.cli import output, token_counter
-from memctl.cli.command import options
+from memctl.cli.command import choice_option, number_option, options
 from memctl.cli.text_input import lines
 from memctl.errors import USAGE, MemctlError
 from memctl.store import output_file
@@ -29,13 +29,12 @@ sized = options(
     click.argument("source", metavar="FILE|-"),
     click.option("--target", type=click.IntRange(min=1), metavar="N", help="Leave at most N tokens of messages."),
     click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens of messages."),
-    click.option(
-        "--policy",
-        type=click.Choice(POLICIES),
-        default="hybrid",
-        show_default=True,
-        help="The policy that decides which blocks to evict first.",
+    choice_option(
+        "--policy", among=POLICIES, default="hybrid", help="The policy that decides which blocks to evict first."
     ),
+)
+window_option = number_option(
+    "--window", help="Size of the context window in tokens. [default: MEMCTL_CONTEXT_WINDOW, or the model's size]"
 )
 # The options of every command that gives messages back.
 written = options(

@@ -8,7 +8,7 @@ import click
 
 from memctl.cli import memory_access, output, token_counter
 from memctl.cli import window_messages as messages
-from memctl.cli.command import command, json_option
+from memctl.cli.command import command, json_option, number_option
 from memctl.cli.text_input import lines
 from memctl.errors import USAGE, MemctlError
 from memctl.tokens import model_windows
@@ -48,20 +48,13 @@ def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[st
     callback=_policies,
     help="The eviction policies to compare, separated by commas. [default: all]",
 )
-@click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    required=True,
-    metavar="N",
-    help="The maximum number of tokens of a request.",
-)
+@number_option("--budget", required=True, metavar="N", help="The maximum number of tokens of a request.")
 @click.option("--trigger", type=click.FloatRange(0, 1, min_open=True), default=model_windows.ORANGE_AT,
               show_default=True, help="Evict when a request has more than this share of the budget.")  # fmt: skip
 @click.option("--target", type=click.FloatRange(0, 1, min_open=True), default=model_windows.TARGET, show_default=True,
               help="Evict until a request has at most this share of the budget.")  # fmt: skip
 @token_counter.model_option
 @json_option
-@click.pass_context
 def simulate_command(
     ctx: click.Context,
     /,

@@ -13,14 +13,13 @@ import msgspec
 
 from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli import window_messages as messages
-from memctl.cli.command import command, json_option, options
+from memctl.cli.command import command, json_option, number_option, options
 from memctl.cli.quality import print_performance
 from memctl.cli.text_input import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store import output_file
 from memctl.text.phrases import quantity
 from memctl.tokens import model_windows
-from memctl.tokens.count import Counter
 from memctl.transcript import claude_code
 from memctl.window import (
     METRICS,
@@ -51,21 +50,15 @@ looking = options(
     click.option(
         "--model", help="The model whose window it is. [default: the model that FILE names, or model in config.yaml]"
     ),
-    click.option(
-        "--window",
-        type=click.IntRange(min=1),
-        help="Size of the context window in tokens. [default: MEMCTL_CONTEXT_WINDOW, or the model's size]",
-    ),
+    messages.window_option,
     click.option(
         "--host",
         type=click.Choice(limits.HOSTS),
         help="The program that runs the agent and compacts its window. [default: claude-code for a transcript]",
     ),
-    click.option(
+    number_option(
         "--max-output",
-        type=click.IntRange(min=1),
         default=model_windows.DEFAULT_OUTPUT,
-        show_default=True,
         help="Tokens that the program named by --host keeps free for the model's answer.",
     ),
     click.option(
@@ -91,41 +84,27 @@ class WindowSource:
 
     def __init__(self, ctx: click.Context, file: str | None, values: dict[str, Any]) -> None:
         self.file = file or str(_newest(ctx, values["projects"]))
-        self.counted_as = ""  # whose tokens, once something was read
         self._values = values
         self._memory = memory_access.memory_if_any(ctx)
         self._usual: float | None = None  # tokens that a request adds in the user's other sessions
         self.config, self._usable = window_limit.settings(values["settings"], self._memory)
 
-    def read(self) -> SeenConversation:
-        """Return the conversation in the file; raises MemctlError if the file can't be read.
+    def look(self) -> tuple[SeenConversation, Limit, Status]:
+        """Return the conversation in the file, the window's size with the tokens usable of it, and how full it is.
 
-        The file is read line by line, since a transcript may be large.
+        The file is read line by line, since a transcript may be large. Raises MemctlError if it can't be read.
         """
+        model = self._values["model"]
         with lines(self.file) as stream:
-            return status.read(stream, self.file, self._counter)
-
-    def judge(self, seen: SeenConversation, limit: Limit) -> Status:
-        """Return how full the window of a conversation is, its zone, and when it will probably be red."""
-        if self._usual is None:
-            self._usual = status.usual_growth(self.file) if seen.is_transcript else 0.0
-        return status.judge(seen, limit, self.config, self._usual)
-
-    def _counter(self, model: str) -> Counter:
-        counter = token_counter.counter_for(None, self._values["model"] or model, self._memory)
-        self.counted_as = counter.family.name
-        return counter
-
-    def limit(self, seen: SeenConversation) -> Limit:
-        """Return the window's size, and the tokens usable of it, by the options, the settings, and the conversation."""
-        return window_limit.of_conversation(
+            seen = status.read(
+                stream, self.file, lambda named: token_counter.counter_for(None, model or named, self._memory)
+            )
+        limit = window_limit.of_conversation(
             seen, self._usable, self._memory, **{name: self._values[name] for name in _OF_LIMIT}
         )
-
-    def warn(self, seen: SeenConversation, limit: Limit) -> None:
-        """Print a warning if the window's size is uncertain, and which parts of the file were not counted."""
-        window_limit.warn_of(limit)
-        messages.warn_of_rest(seen)
+        if self._usual is None:
+            self._usual = status.usual_growth(self.file) if seen.is_transcript else 0.0
+        return seen, limit, status.judge(seen, limit, self.config, self._usual)
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
@@ -150,7 +129,6 @@ _EVERY = 2.0  # seconds between two looks at a live file
 )
 @click.option("--watch", is_flag=True, help="Print again whenever the transcript grows; only on a terminal.")
 @json_option
-@click.pass_context
 def status_command(
     ctx: click.Context, /, file: str | None, picture: str | None, watch: bool, as_json: bool, **values: Any
 ) -> None:
@@ -175,9 +153,7 @@ def status_command(
         ctx.exit(OK)
     if picture and os.path.realpath(picture) == os.path.realpath(source.file):
         raise MemctlError(f"--svg names the transcript that is read, {picture}", "give another file by --svg", USAGE)
-    seen = source.read()
-    limit = source.limit(seen)
-    result = source.judge(seen, limit)
+    seen, limit, result = source.look()
     if picture:
         thresholds = source.config.pressure.thresholds
         drawn = curve.svg(seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(result.reading)}")
@@ -199,10 +175,9 @@ def _follow(source: WindowSource) -> None:
             now = _stamp(source.file)
             if now != last:
                 last = now
-                seen = source.read()
-                limit = source.limit(seen)
+                seen, limit, result = source.look()
                 click.clear()
-                _print(source, seen, limit, source.judge(seen, limit))
+                _print(source, seen, limit, result)
                 output.text("\nCtrl-C ends the command")
             time.sleep(_EVERY)
     except KeyboardInterrupt:
@@ -226,7 +201,11 @@ def _print(source: WindowSource, seen: SeenConversation, limit: Limit, result: S
     reading = result.reading
     output.text(output.name(source.file))
     zone = click.style(reading.zone.value.upper(), fg=window_limit.ZONE_COLOURS[reading.zone.value], bold=True)
-    origin = "reported by the model" if reading.source == MODEL_REPORTED else f"counted here as for {source.counted_as}"
+    origin = (
+        "reported by the model"
+        if reading.source == MODEL_REPORTED
+        else f"counted here as for {seen.counter.family.name}"
+    )
     output.styled(
         f"{zone}  {reading.utilization_pct:.1f} %: {reading.current_tokens:,} tokens, {origin}, "
         f"of the {limit.usable:,} {_fits(limit)}"
@@ -240,7 +219,8 @@ def _print(source: WindowSource, seen: SeenConversation, limit: Limit, result: S
     hint = _suited(limit, source.config.pressure.thresholds, reading)
     if hint:
         output.text(f"\n{hint}")
-    source.warn(seen, limit)
+    window_limit.warn_of(limit)
+    messages.warn_of_rest(seen)
 
 
 def _fits(limit: Limit) -> str:
@@ -345,16 +325,13 @@ _PERCENT = ("utilization", "fidelity_score", "tool_result_bloat")
 @click.argument("file", required=False, metavar="[FILE|-]")
 @looking
 @json_option
-@click.pass_context
 def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **values: Any) -> None:
     """Judge a window by six metrics: their values now, which alarms they raise, and trends over the last ten requests.
 
     Evictions and fidelity are not measured here: only the program that manages a window knows them.
     """
     source = WindowSource(ctx, file, values)
-    seen = source.read()
-    limit = source.limit(seen)
-    result = source.judge(seen, limit)
+    seen, limit, result = source.look()
     monitoring = source.config.health_monitoring
     begun: list[tuple[int, Alert]] = []
     monitor = ContextHealthMonitor(
@@ -386,7 +363,8 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **val
         _print_past(begun, {alert.metric for alert in alerts})
         if seen.transcript:
             print_performance(performance.measure(seen.transcript))
-    source.warn(seen, limit)
+    window_limit.warn_of(limit)
+    messages.warn_of_rest(seen)
     ctx.exit(REFUSED if alerts else OK)
 
 

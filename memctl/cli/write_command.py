@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from memctl.cli import output
-from memctl.cli.command import for_people, json_option, options
+from memctl.cli.command import Command, for_people, json_option, options
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import WriteOptions
 from memctl.record.required_text import InvalidFields, refuse_placeholder
@@ -114,6 +114,24 @@ writing = options(
         help="Write to a section that another agent owns; needs --reason.",
     ),
 )
+
+
+def command_of(
+    name: str,
+    run: Callable[[click.Context, dict[str, Any]], None],
+    text: str,
+    params: Sequence[click.Parameter],
+    *examples: tuple[str, str],
+    last: Callable[[Any], Any] = writing,
+) -> Command:
+    """Return a command that changes the memory, with parameters that depend on a kind of record or page.
+
+    `run` gets the values of the options by the names of their parameters, `text` is the help, and `last` is a decorator
+    that adds the options behind `params`.
+    """
+    callback = last(lambda **given: run(click.get_current_context(), given))
+    params = [*params, *reversed(callback.__click_params__)]
+    return Command(name, callback=callback, params=params, help=text, examples=examples)
 
 
 def carry_out(memory: Memory, plan: Plan, flags: Mapping[str, Any]) -> None:

@@ -36,8 +36,9 @@ class AnsweringProcess:
         if process is not None and self._asker == os.getpid():
             git.end(process)
 
-    def __del__(self) -> None:
-        if not sys.is_finalizing():  # then Python can't import what ending a process needs, and Git ends by itself
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # When Python ends, modules are gone that ending a process needs, even `sys`; and Git ends by itself.
+        if not is_finalizing():
             self.close()
 
     def start(self) -> None:

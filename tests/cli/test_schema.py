@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from memctl.cli import schemas
+from memctl.session.extraction import Extract
 from tests import json_schemas
 from tests.conftest import EXAMPLE, Memctl
 from tests.regenerate import ROOT
@@ -59,6 +60,16 @@ def test_an_answer_with_another_key_type_or_kind_is_refused(repo: Path, memctl: 
             json_schemas.check(text.replace(old, new))
     with pytest.raises(KeyError):
         json_schemas.check(text.replace('"kind": "records"', '"kind": "recrods"'))
+
+
+def test_review_of_an_empty_log_fits_its_schema(memctl: Memctl) -> None:
+    assert memctl("policy", "threshold", "-", "--json", stdin="").data["median"] is None
+
+
+def test_every_value_of_a_struct_is_in_its_shape() -> None:
+    extract = schemas.schema("sessions-under-way")["properties"]["data"]["properties"]["sessions"]["items"]
+    named = extract["properties"]["found"]["items"]["required"]
+    assert set(named) == set(msgspec.to_builtins(Extract("decision", "Retry once", explicit=True)))
 
 
 def test_lists_say_how_many_there_are_in_all(repo: Path, memctl: Memctl) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from memctl.cli.schemas.shapes import Shape
+from memctl import window
+from memctl.cli.schemas.shapes import Shape, shape_of
 from memctl.cli.schemas.work import PACK
 from memctl.tokens.count import Count
 
@@ -33,13 +34,6 @@ _BATCH: dict[str, Shape] = {
     "delta_since_last_batch": int | None,
     "measured": {str: object},
 }
-_ALERT = {
-    "turn?": int,
-    **dict.fromkeys(("level", "metric", "message", "kind", "action"), str),
-    "value": float,
-    "limit": float,
-}
-_TREND = {"direction": str, "slope": float, "mean": float | None, "samples": int}
 _POLICY_RUN = {
     "policy": str,
     **dict.fromkeys(("tokens", "saved", "peak", "evictions", "blocks_evicted", "over_budget", "regrets"), int),
@@ -50,8 +44,14 @@ _POLICY_RUN = {
 }
 _KEPT = {"of": int, "kept": int}
 
-_RATES = ("utilization_pct", "velocity_tokens_per_turn", "forecast_tokens_per_turn", "usual_tokens_per_turn")
-_SHARES = ("utilization", "eviction_rate", "compression_ratio", "fidelity_score", "tool_result_bloat")
+
+def _alert() -> Shape:
+    return {"turn?": int, **shape_of(window.Alert)}
+
+
+def _step() -> Shape:
+    return {name: shape for name, shape in shape_of(window.Step).items() if name != "changes"}
+
 
 KINDS: dict[str, Shape] = {
     "tokens": {
@@ -131,23 +131,9 @@ KINDS: dict[str, Shape] = {
         "tokens": int,
         "model": str,
         "task": str | None,
-        "metrics": [
-            {
-                "name": str,
-                "value": float | None,
-                "target": float,
-                "wanted": str,
-                "is_met": bool | None,
-                "how": str,
-                "unit": str,
-            }
-        ],
-        "triggers": [
-            {**dict.fromkeys(("name", "group", "measured", "limit", "why"), str), "fired": bool | None},
-        ],
-        "changes": [
-            {**dict.fromkeys(("metric", "action", "title", "why"), str), "line": int, "end": int, "saves": int},
-        ],
+        "metrics": [lambda: shape_of(window.QualityMetric)],
+        "triggers": [lambda: shape_of(window.Signal)],
+        "changes": [lambda: shape_of(window.Advice)],
         "blocks": [
             {
                 "title": str,
@@ -160,18 +146,7 @@ KINDS: dict[str, Shape] = {
         ],
         "performance": ({str: object}, None),
     },
-    "threshold": {
-        "observations": int,
-        "since": str,
-        "until": str,
-        **dict.fromkeys(("threshold", "largest_delta", "requests", "macro_summaries", "no_ops"), int),
-        "median": float,
-        "denial_rate": float,
-        "decision": str,
-        "why": str,
-        "proposal": int | None,
-        "steps": [str],
-    },
+    "threshold": lambda: {**shape_of(window.observations.Review), "steps": [str]},
     "parallel": {
         "granted": bool,
         "criteria": [
@@ -194,75 +169,35 @@ KINDS: dict[str, Shape] = {
                 "fired": bool | None,
             }
         ],
-        "tier": (
-            {"name": str, "most": int, "needs": int, "reduction": float, "why": str, "is_enough": bool},
-            None,
-        ),
-        "strategies": {str: [{"number": int, "name": str, "saves": int, "lines": [int]}]},
+        "tier": (lambda: {**shape_of(window.contexts.Tier), "is_enough": bool}, None),
+        "strategies": {str: [lambda: shape_of(window.contexts.Strategy)]},
         "escalations": [{"to": str, "why": str}],
         **_BATCH,
     },
     "window_status": {
         "file": str,
         "model": str | None,
-        "limit": {"window": int, "usable": int, "source": str, "is_guessed": bool, "is_assumed": bool},
-        "reading": {
-            "current_tokens": int,
-            "max_tokens": int,
-            "zone": str,
-            "source": str,
-            "forecast_turns": int,
-            **dict.fromkeys(
-                (*_RATES, "burn_rate_tokens_per_turn"),
-                float,
-            ),
-            "turns_until_red": ({"least": float, "likely": float, "most": float}, None),
-            "disagreement": object,
-        },
-        "components": [{"components": [str], "used": int, "limit": int, "share": float}],
-        "largest_results": [{"tool": str, "about": str, "tokens": int, "turn": int, "line": int}],
+        "limit": lambda: shape_of(window.Limit),
+        "reading": lambda: {**shape_of(window.PressureReading), "disagreement": object},
+        "components": [lambda: {**shape_of(window.status.ComponentUse), "share": float}],
+        "largest_results": [lambda: shape_of(window.status.Large)],
         "curve": {
             "points": [int],
             "compactions": [{"at": int, "line": int, "trigger": str, "before": int, "after": int | None}],
         },
-        "suited_thresholds": ({"yellow": float, "orange": float, "red": float}, None),
+        "suited_thresholds": (lambda: shape_of(window.Thresholds), None),
         "not_counted": {str: int},
         "broken_lines": int,
     },
     "window_health": {
         "file": str,
-        "snapshot": {
-            "timestamp": str,
-            "window_id": int,
-            "turn": int,
-            **dict.fromkeys(
-                (
-                    *("utilization", "eviction_rate", "compression_ratio", "burn_rate", "fidelity_score"),
-                    "tool_result_bloat",
-                ),
-                float | None,
-            ),
-        },
-        "alerts": [_ALERT],
-        "begun": [_ALERT],
+        "snapshot": lambda: shape_of(window.HealthSnapshot),
+        "alerts": [_alert],
+        "begun": [_alert],
         "broken_lines": int,
-        "performance": (
-            {
-                "parts": [
-                    {
-                        "requests": int,
-                        "tokens": int,
-                        "seconds": float | None,
-                        "results": int,
-                        "failed": int,
-                    }
-                ],
-                "not_measured": [str],
-            },
-            None,
-        ),
+        "performance": (lambda: shape_of(window.Performance), None),
         "watch": [object],
-        "trends": {str: _TREND},
+        "trends": {str: lambda: shape_of(window.Trend)},
     },
     "window_fidelity": {
         "original": str,
@@ -273,35 +208,9 @@ KINDS: dict[str, Shape] = {
         "missing": [{"kind": str, "text": str}],
         "score": float | None,
         "method": str,
-        "answers": [
-            {
-                "question": {"ask": str, "category": str, "facts": [str], "said": str},
-                "kept": bool,
-                "note": str,
-                "lost": [str],
-                "original": str,
-                "compressed": str,
-            }
-        ],
+        "answers": [lambda: shape_of(window.GradedQuestion)],
     },
-    "window_audit": {
-        "decisions": int,
-        "turns": int,
-        "events": {str: int},
-        "steps": {str: {"times": int, "refused": int, "wanted": int, "freed": int}},
-        "worth": {
-            str: {
-                "blocks": int,
-                "tokens": int,
-                "again": int,
-                "score": float | None,
-                "score_again": float | None,
-            }
-        },
-        "reasons": {str: int},
-        "model": {"asked": int, "used": int, "refused": int},
-        "results": {str: int},
-    },
+    "window_audit": lambda: {**shape_of(window.Summary), "model": dict.fromkeys(("asked", "used", "refused"), int)},
     "window_simulation": {
         "source": str,
         "model": str,
@@ -319,14 +228,8 @@ KINDS: dict[str, Shape] = {
         "model": str,
         **dict.fromkeys(("tokens_before", "tokens_after", "tokens_wanted", "tokens_freed", "placeholders"), int),
         "similar_by": str | None,
-        "evicted": [
-            {
-                **dict.fromkeys(("block_id", "content_type", "tool_name"), str),
-                **dict.fromkeys(("turn", "before", "after"), int),
-                "score": float | None,
-            }
-        ],
-        "kept": [{"block_id": str, "tokens": int, "why": str, "score": float | None}],
+        "evicted": lambda: shape_of(window.EvictionResult)["evictions"],
+        "kept": lambda: shape_of(window.EvictionResult)["kept"],
         "held": {str: int},
         "uncounted": {str: int},
         "left_out": int,
@@ -337,14 +240,7 @@ KINDS: dict[str, Shape] = {
         "model": str,
         **dict.fromkeys(("tokens_before", "tokens_after", "target", "checked", "left_out", "broken_lines"), int),
         "saved": float,
-        "steps": [
-            {
-                **dict.fromkeys(("name", "refused", "note", "policy"), str),
-                **dict.fromkeys(("before", "after", "wanted", "llm_calls", "llm_used", "llm_refused"), int),
-                "fidelity": float | None,
-                "blocks": int | None,
-            }
-        ],
+        "steps": [_step],
         "must_survive": {str: _KEPT},
         "lost": [object],
         "missing": [object],

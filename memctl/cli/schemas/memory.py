@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from memctl.check.rules import Rule
-from memctl.cli.schemas.shapes import Shape
+from memctl.cli.schemas.shapes import Shape, shape_of
 from memctl.record.change import RecordAction
 from memctl.record.pages import Page
 from memctl.record.record import ORDER, Record
@@ -24,16 +24,15 @@ class ShownRecord(Record, frozen=True, kw_only=True):
 FAULT = {"path": str, "line": int, "field": str, "message": str}
 MAYBE_RECORD = (Record, None)
 _PAGE = {**{one.encode_name: one.type for one in msgspec.structs.fields(Page)}, "kind": str}
-_PLACE = {
-    "marker": str,
-    "level": int,
-    "title": str,
-    "path": str,
-    "parent": str | None,
-    "children": [str],
-    "text?": str,
-    "tokens?": int,
-}
+
+
+def _place() -> Shape:
+    from memctl.pages.navigate import Place
+
+    place = shape_of(Place)
+    return {"text?": place.pop("text"), "tokens?": int, **place}
+
+
 _LINE = {**{f"{name}?": object for name in ORDER}, "extra?": {str: object}, "body": str, "path": str}
 CHANGE: dict[str, Shape] = {
     "op": str,
@@ -85,7 +84,7 @@ KINDS: dict[str, Shape] = {
     "records": {
         "total": int,
         "records": [ShownRecord],
-        "places?": [_PLACE],
+        "places?": [_place],
         "waits_for?": {str: [str]},
         "stated_blockers?": {str: [str]},
     },
@@ -126,7 +125,7 @@ KINDS: dict[str, Shape] = {
         "elsewhere": [{"id": str, "because": str}],
         "everywhere": [str],
     },
-    "index": {"total": int, "places": [_PLACE]},
+    "index": {"total": int, "places": [_place]},
     "sections": {"total": int, "sections": [_PAGE]},
     "details": {"total": int, "details": [_PAGE]},
     "why": {

@@ -3,16 +3,21 @@
 - `{"id": str, "line": int | None, "tokens?": int, "tags": [str]}` is an object, whose `tokens` may be missing.
 - `[shape]` is a list, and `{str: shape}` an object with any keys.
 - A tuple is a value of any of several shapes, and None is null.
+- A function without arguments returns a shape; it is called only for the kinds of JSON whose schemas are wanted, and so
+  may import what most calls don't need. `shape_of` makes the shape of what a command prints just as a struct has it.
 - Everything else is a type of which msgspec makes a schema, such as a record.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from enum import Enum
+from types import FunctionType, NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
-Shape = Any  # a dict, list or tuple of shapes, a Constant, a type, or None
+Shape = Any  # a dict, list or tuple of shapes, a Constant, a type, a function that returns a shape, or None
 _REFERENCE = "#/$defs/{name}"
 
 
@@ -22,11 +27,37 @@ class Constant(NamedTuple):
     value: Any
 
 
+def shape_of(kind: Any) -> Shape:
+    """Return the shape of the JSON that msgspec makes of values of a type: of a struct, an object with its fields.
+
+    Limits of texts and numbers are left out, and so is which of some values a text may have: later versions of memctl
+    may have others.
+    """
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return shape_of(parts[0])
+    if origin is Literal:
+        return str
+    if origin in (list, tuple, frozenset):
+        return [shape_of(parts[0])]
+    if origin in (dict, Mapping):
+        return {str: shape_of(parts[1])}
+    if origin in (Union, UnionType):
+        return tuple(map(shape_of, parts))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return str
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return {one.encode_name: shape_of(one.type) for one in msgspec.structs.fields(kind)}
+    return {NoneType: None, Any: object}.get(kind, kind)
+
+
 def compile_shape(shape: Shape, definitions: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of a shape.
 
     Schemas of types that it refers to (by `$ref`) are added to `definitions`, by the name of the type.
     """
+    if isinstance(shape, FunctionType):
+        return compile_shape(shape(), definitions)
     if isinstance(shape, Constant):
         return {"const": shape.value}
     if isinstance(shape, tuple):

@@ -63,15 +63,15 @@ def compact_command(
     of Claude Code, whose last window is taken. Messages are printed in the shape of the input, and stay valid.
 
     The steps, in this order: results of tools are summarized, blocks are evicted, older turns are shortened, the
-    beginning becomes a digest. Blocks stay if a step would otherwise lose the task, words of the user, a decision, an
-    open issue or error, a file at work, a number that they name, or something on the list below; a step that loses it
-    all the same is refused. So a small target may be out of reach. If you have set up a language model (`git config
-    --global memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a memory), it words the summaries, and its words are
-    checked.
+    beginning becomes a digest. Blocks stay if a step would otherwise lose the task, words of the user, the proposal
+    that a "yes" or "2, please" answers, a decision, an open issue or error, a file at work, a number that they name, or
+    something on the list below; a step that loses it all the same is refused. So a small target may be out of reach. If
+    you have set up a language model (`git config --global memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a memory),
+    it words the summaries, and its words are checked.
 
     Each step and the result are checked against a separate list: each line with a label, each short message of the
-    user, each edited path, and each error of the last ten results. Whatever is missing is named. Exit code 1: something
-    is missing, the target is out of reach, or every step was refused.
+    user, names and figures in what it agrees to, each edited path, and each error of the last ten results. Whatever is
+    missing is named. Exit code 1: something is missing, the target is out of reach, or every step was refused.
     """
     if target is not None and free is not None:
         raise MemctlError("--target and --free can't be combined", "give one of them", USAGE)
@@ -152,8 +152,8 @@ def _report(source: str, seen: SeenConversation, reduction: Reduction, counter: 
         output.note(f"missing in the result, found by a second check: {entry.kind} {entry.text[:80]!r}")
     if reduction.listed and not reduction.missed:
         output.note(
-            f"a second check found nothing missing (it looked for {quantity(len(reduction.listed), 'item')}:"
-            " labelled lines, short messages of the user, edited paths and the last errors)"
+            f"a second check found nothing missing (it looked for {quantity(len(reduction.listed), 'item')}: labelled"
+            " lines, short messages of the user, names in what they agreed to, edited paths and the last errors)"
         )
     messages.warn_of_rest(seen)
     if after < before * (1 - _BOLD):

@@ -58,11 +58,14 @@ def fidelity_command(
     Both are transcripts, messages as JSON, or texts; of a transcript the last window is read, as `window compact` reads
     it. A question in a file is a text, which only a model can judge, or has `ask` with `facts`, which must occur
     literally, or with `said`, a sentence that may be worded differently. Without a file, questions are made about the
-    task, what the user said and insisted on, decisions, open issues, paths, numbers and errors. A score of fewer than
-    10 questions comes with a note that it says little.
+    task, what the user said, insisted on and agreed to, decisions, open issues, paths, numbers and errors, at most ten
+    of each kind. Ten more are about tools' results, spread over the session: lines with a name or figure that came up
+    there and was used later. Nothing else of the results is asked about. A score of fewer than 10 questions comes with
+    a note that it says little.
 
-    A separate list is checked, too: lines with a label, short messages of the user, edited paths, errors of the last
-    ten results. Whatever is missing is named; the score is below 1.00 then, and the exit code 1 unless --min is given.
+    A separate list is checked, too: lines with a label, short messages of the user, names in what they agreed to,
+    edited paths, errors of the last ten results. Whatever is missing is named; the score is below 1.00 then, and the
+    exit code 1 unless --min is given.
 
     If you have set up a language model (`git config --global memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a
     memory), it judges: it answers each question from both, and says whether the answers agree. Credentials are
@@ -127,6 +130,12 @@ def _print(result: Fidelity, score: float, least: float, missed: Sequence[Entry]
         f"fidelity {score:.2f}, {verdict} (at least {least:.2f}): "
         f"{result.counted - len(lost)} of {quantity(result.counted, 'question')} still answered"
     )
+    of_results = [answer for answer in result.answers if answer.question.category == fidelity.OF_RESULT]
+    if of_results:
+        output.text(
+            f"of tools' results: {sum(answer.kept is True for answer in of_results)} of"
+            f" {quantity(len(of_results), 'line')} that were used later"
+        )
     if not is_telling:
         wanted = "10 to 20 questions are better: --questions FILE asks your own"
         output.note(f"a score from {quantity(result.counted, 'question')} says little, {wanted}")

@@ -216,7 +216,7 @@ def _print(source: WindowSource, seen: SeenConversation, limit: Limit, result: S
     if result.largest:
         output.text("\nlargest results of tools")
         output.columns([_large_row(large) for large in result.largest])
-    hint = _suited(limit, source.config.pressure.thresholds)
+    hint = _suited(limit, source.config.pressure.thresholds, reading)
     if hint:
         output.text(f"\n{hint}")
     window_limit.warn_of(limit)
@@ -257,6 +257,8 @@ def _until_red(reading: PressureReading) -> str:
 def _use(part: status.ComponentUse) -> str:
     """Return what a component uses of its budget, and by how much it is over it."""
     over = part.used - part.limit
+    if not part.components:
+        return f"{part.used:,}"
     return f"{part.used:,} of {part.limit:,}" + (f", {over:,} over its budget" if over > 0 else "")
 
 
@@ -278,14 +280,17 @@ def _large_row(large: status.Large) -> tuple[str, ...]:
     return (f"{large.tokens:,}", large.tool or "?", f"turn {large.turn}", line, large.about)
 
 
-def _suited(limit: Limit, thresholds: Thresholds) -> str:
-    """Return a hint for small and large windows whose thresholds are the defaults; "" for others."""
+def _suited(limit: Limit, thresholds: Thresholds, reading: PressureReading) -> str:
+    """Return a hint if thresholds that suit the window's size would put it into another zone than the defaults do."""
     suited = Thresholds.suited_to(limit.window)
-    if thresholds != Thresholds() or suited == thresholds:
+    zone = suited.zone(reading.utilization_pct / 100)
+    if thresholds != Thresholds() or zone is reading.zone:
         return ""
     values = ", ".join(f"{name} {getattr(suited, name):.2f}" for name in ("yellow", "orange", "red"))
     where = "pressure.thresholds under `window` in config.yaml"
-    return f"hint: for a window of {limit.window:,} tokens, set {where} to {values}"
+    return (
+        f"hint: by thresholds for a window of {limit.window:,} tokens the zone is {zone.value}: set {where} to {values}"
+    )
 
 
 def _data(source: WindowSource, seen: SeenConversation, limit: Limit, result: Status) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from memctl.text.words import STOP_WORDS, words_of
 CONSTRAINT = "constraint"
 _LONGEST_PROMPT = 3_000  # characters; more is pasted
 _LONGEST_ASSENT, _LONGEST = 120, 400  # characters of an assent, and of a sentence
+_PASSAGE = (400, 600)  # characters of a message that a reply answers: at least if it has so many, and at most
+_END_OF_MESSAGE = 8_000  # characters in which a reply's options and question are
 _STEP_IN = 60  # characters of a text that say whether it is about a step
 _LAST, _BEGINNING = 6, 40  # the last sentences, which may have an offer; the first characters, which name the action
 _OBJECT = 2  # words that say something, at least
@@ -170,6 +172,7 @@ _CHOICE = lazy_regex(
     r"(?: ones?| options?| approach| please|[.!, ])*"
     r"(?P<rest>(?:but|and|just|with|without|also|except|only)\b.+)?"
 )
+_NUMBERED = lazy_regex(r"\W*(?P<names>[1-9](?:(?: ?[,+&] ?| and )[1-9])*)(?!\w|[.:/]\w| ?%)")  # an option's, perhaps
 _NAME_OF_OPTION = lazy_regex(r"(?i)\b(?:[a-e1-9]|first|second|third)\b")
 _OPTION = lazy_regex(r"(?im)^[ \t>#*-]*(?:\*\*)?(?:option )?([a-e1-9])\b[.):*\u2014\u2013 -]+(.+)$")
 _NAMED_CHOICE = lazy_regex(
@@ -416,6 +419,38 @@ def proposal_before_yes(prompt: str, proposed: str) -> Choice | None:
     return Choice(text[:_LONGEST]) if text else None
 
 
+@lru_cache(maxsize=1024)
+def referent(reply: str, message: str) -> tuple[str, ...]:
+    """Return the sentences of an agent's message that a user's short reply refers to, () if there are none.
+
+    They say what a reply such as "yes" agrees to, which the reply itself does not say. If the reply names options that
+    the message lists ("2, please"), they are these options and the last question; otherwise they are the end of the
+    message. Blocks such as code count as sentences.
+    """
+    if len(reply) > _LONGEST:
+        return ()
+    message = message[-_END_OF_MESSAGE:]
+    parts = list(units.units(message))
+    question = next((unit for unit in reversed(parts) if unit.text.rstrip("*_").endswith("?")), None)
+    if named := _CHOICE.fullmatch(reply) or _NUMBERED.match(reply):
+        wanted = _names_in(named["names"])
+        options = [match for name, match in _listed(wanted, message).items() if name in wanted]
+        if chosen := {message.count("\n", 0, option.start(1)) + 1 for option in options}:
+            return tuple(one_line(unit.text) for unit in parts if unit is question or {unit.line, unit.item} & chosen)
+    is_asked, is_empty = question in parts[-_LAST:], not has_object(reply)
+    if not (is_asked or is_empty if is_assent(reply) else is_asked and is_empty and not is_step(reply)):
+        return ()
+    least, most = _PASSAGE
+    passage: list[str] = []
+    for unit in reversed(parts):
+        room = most - sum(map(len, passage))
+        if room <= most - least:
+            break
+        text = one_line(unit.text)
+        passage.append(text if len(text) <= room else text[-room:].partition(" ")[2])
+    return tuple(filter(None, reversed(passage)))
+
+
 def _recommended(proposed: str) -> str:
     """Return what a message lists below a heading such as "My recommendations", "" if it has none."""
     all_units = list(units.units(proposed))
@@ -447,16 +482,30 @@ def _options_named(names: str, proposed: str, rest: str) -> Choice | None:
 
     None if one of the options is unknown.
     """
-    wanted = [_ORDINALS.get(name.lower(), name.lower()) for name in _NAME_OF_OPTION.findall(names)]
-    listed = [(name.lower(), units.without_marks(text).strip(" :#*")) for name, text in _OPTION.findall(proposed)]
+    wanted = _names_in(names)
+    options = {name: units.without_marks(match[2]).strip(" :#*") for name, match in _listed(wanted, proposed).items()}
+    if not options:
+        return None
+    others = tuple(text for name, text in options.items() if name not in wanted)
+    return Choice("; ".join([*(options[name] for name in wanted), *filter(None, [rest])]), "", others)
+
+
+def _names_in(names: str) -> list[str]:
+    return [_ORDINALS.get(name.lower(), name.lower()) for name in _NAME_OF_OPTION.findall(names)]
+
+
+def _listed(wanted: Sequence[str], proposed: str) -> dict[str, re.Match[str]]:
+    """Return the options that a message lists, by their names: where each is named, and its text.
+
+    They are those of the last list, or of all lists if one of the `wanted` names is not in the last; {} if one is
+    unknown.
+    """
+    listed = [(match[1].lower(), match) for match in _OPTION.finditer(proposed)]
     begins = [place for place, (name, _) in enumerate(listed) if name in ("1", "a")]
     options = dict(listed[begins[-1] :] if begins else listed)  # those of the last list, behind which the question is
     if any(name not in options for name in wanted):
         options = dict(listed)
-    if not wanted or any(name not in options for name in wanted):
-        return None
-    others = tuple(text for name, text in options.items() if name not in wanted)
-    return Choice("; ".join([*(options[name] for name in wanted), *filter(None, [rest])]), "", others)
+    return options if wanted and set(wanted) <= set(options) else {}
 
 
 def _sentence_on(name: str, proposed: str) -> str:

@@ -24,7 +24,7 @@ from memctl.text.fit import cut, first_sentence
 from memctl.text.markdown import one_line
 from memctl.text.words import STOP_WORDS, nearest
 from memctl.transcript import reader
-from memctl.transcript.events import ANSWER, COMPACTION, Session
+from memctl.transcript.events import ANSWER, CALL, COMPACTION, RESULT, Event, Session
 from memctl.window.messages import reading
 from memctl.window.preservation import checklist, essentials, events
 from memctl.window.preservation.checklist import Entry
@@ -53,11 +53,17 @@ _SAYING = frozenset(
 )  # fmt: skip
 _ASKED = {
     essentials.MESSAGE: "What else did the user say?",
+    essentials.PROPOSAL: "What did the user agree to, or choose?",
     essentials.DECISION: "What was decided?",
     essentials.ISSUE: "What is open?",
     essentials.ERROR: "What fails?",
 }
 _LETTER = re.compile(r"\w")
+OF_RESULT = "result"  # the category of questions about tools' results
+# What identifies something: a name of code, a path, a figure. What only has a capital or a dot may be prose.
+_VALUE = re.compile(r"[a-z][A-Z]|[_/]|\d")
+_SHORTEST_VALUE, _LINE = 4, (20, 300)  # characters
+_NUMBERED = re.compile(r"\s*\d+(?:\u2192|\t)\s*")  # before a line of a file, by the host
 _WORD = re.compile(r"[\w][\w./:-]*\w|\w")
 
 
@@ -167,10 +173,7 @@ def read_contents(data: bytes, name: str) -> Contents:
     if session.form not in ("Claude Code", "messages"):
         places = [number for number, event in enumerate(session.events, 1) if event.kind == COMPACTION]
         own = session.events[places[-1] if places else 0 :]
-        text = "\n".join(
-            f"{event.tool} {msgspec.json.encode(event.arguments).decode()}" if event.tool else event.text
-            for event in own
-        )
+        text = "\n".join(map(_text_of, own))
         made, entries = msgspec.structs.replace(session, events=own), tuple(checklist.of_events(own))
         return Contents(made, text, entries, session.events[places[-1] - 1].line if places else 0)
     content = reading.load(data.decode("utf-8-sig", "replace").splitlines(keepends=True), name)
@@ -363,12 +366,15 @@ def generate_questions(session: Session) -> list[Question]:
     most the last ten are asked about. A thing that can't be found again in the session's texts is left out, since its
     question would not count. The events of sub-agents are left out, because each sub-agent has its own window. In a
     plain text it is not known who speaks, so all of it counts as the user's words.
+
+    Up to ten questions are about tools' results, evenly spread over the session: lines with a value, such as a name,
+    that a result was the first to have, and that later calls or messages repeat.
     """
     own = [event for event in session.events if not event.agent]
     answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
     things = essentials.of_happened(events.of_events(own), answers)
     latest = (thing for kind in essentials.KINDS for thing in [thing for thing in things if thing.kind == kind][-MOST:])
-    made = [_question_about(thing) for thing in latest]
+    made = [*(_question_about(thing) for thing in latest), *_about_results(own)]
     context = _Searched("\n".join(event.text for event in own))
     questions = [question for question in made if _can_tell(question) and _by_facts(question, context, context).kept]
     unique = {(question.said or question.ask).rstrip("."): question for question in reversed(questions)}
@@ -387,6 +393,31 @@ def _question_about(thing: Essential) -> Question:
     if thing.kind == essentials.TASK:
         return Question("What is the task?", thing.kind, said=one_line(first_sentence(thing.text)))
     return Question(f"{_ASKED[thing.kind]} ({cut(text, 60)})", thing.kind, said=text)
+
+
+def _about_results(events: Sequence[Event]) -> list[Question]:
+    """Return questions about lines of results that hold a value which was used later, and that only results have."""
+    texts = [_text_of(event) for event in events]
+    others = _plain("\n".join(text for event, text in zip(events, texts, strict=True) if event.kind != RESULT))
+    lines: dict[str, tuple[str, str]] = {}  # value -> the line in which it came up, and the tool; "" if not in a result
+    used: dict[str, str] = {}  # line -> question
+    tools = {event.call: event.tool for event in events if event.kind == CALL}
+    for event, text in zip(events, texts, strict=True):
+        if event.kind == RESULT:
+            for line in text.split("\n"):
+                for value in _WORD.findall(line):
+                    lines.setdefault(value, (_NUMBERED.sub("", line, count=1).strip(), tools.get(event.call, "a tool")))
+            continue
+        for value in filter(_VALUE.search, dict.fromkeys(_WORD.findall(text))):
+            line, tool = lines.setdefault(value, ("", ""))
+            if len(value) >= _SHORTEST_VALUE and _LINE[0] <= len(line) <= _LINE[1] and _plain(line) not in others:
+                used.setdefault(line, f"What did {tool} show about {value}?")
+    asked = [Question(ask, OF_RESULT, said=one_line(line)) for line, ask in used.items()]
+    return [asked[place * len(asked) // MOST] for place in range(MOST)] if len(asked) > MOST else asked
+
+
+def _text_of(event: Event) -> str:
+    return f"{event.tool} {msgspec.json.encode(event.arguments).decode()}" if event.tool else event.text
 
 
 def _can_tell(question: Question) -> bool:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 LARGEST = 5  # results that are named
 _LONGEST = 60  # characters of what a call was about
 _FRAME = (BudgetComponent.SYSTEM_PROMPT, BudgetComponent.TOOL_DEFINITIONS)
+_MISCOUNTED = 0.10  # of the parts: what is counted here may be that much less than what the model reported
 
 
 class SeenConversation(msgspec.Struct, frozen=True):
@@ -57,7 +58,8 @@ class ComponentUse(msgspec.Struct, frozen=True):
     """How many tokens a component of the window uses (`used`), and how many it may use (`limit`).
 
     The system prompt and the definitions of tools are one component here if the conversation is from a transcript,
-    because a transcript does not say how many tokens each of the two has.
+    because a transcript does not say how many tokens each of the two has. Without components it is what the model
+    reported and the transcript does not contain, such as files that the host adds after a compaction; it has no limit.
     """
 
     components: tuple[BudgetComponent, ...]
@@ -67,7 +69,7 @@ class ComponentUse(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """The name of the component; for several that are counted as one, their names joined by " + "."""
-        return " + ".join(component.value for component in self.components)
+        return " + ".join(component.value for component in self.components) or "not in the transcript"
 
 
 class Large(msgspec.Struct, frozen=True):
@@ -171,7 +173,11 @@ def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: flo
 
 
 def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowConfig) -> tuple[ComponentUse, ...]:
-    """Return what each component uses. The parts of a window of which the model reported the whole sum to that."""
+    """Return what each component uses. The parts of a window of which the model reported the whole sum to that.
+
+    A difference of up to 10 % is spread over the parts, since tokens are counted inexactly; the rest is a part of its
+    own.
+    """
     try:
         limits = limits_of(limit.usable, config.budget.by_component())
     except ValueError as error:
@@ -184,11 +190,13 @@ def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowCon
         return tuple(ComponentUse((component,), used[component], limits[component]) for component in BudgetComponent)
     frame = _frame(seen)
     counted = sum(used[component] for component in others if component is not BudgetComponent.OUTPUT_RESERVED)
-    scale = max(current - frame, 0) / counted if counted else 0.0
+    scale = min(max(current - frame, 0) / counted, 1 + _MISCOUNTED) if counted else 0.0
     scaled = {c: used[c] if c is BudgetComponent.OUTPUT_RESERVED else round(used[c] * scale) for c in others}
+    rest = int(current - frame - counted * scale) if counted else 0
     return (
         ComponentUse(_FRAME, frame if counted else current, sum(limits[component] for component in _FRAME)),
         *(ComponentUse((component,), scaled[component], limits[component]) for component in others),
+        *([ComponentUse((), rest, 0)] if rest > 1 else []),
     )
 
 

@@ -192,3 +192,14 @@ def test_work_of_one_agent_that_waits_for_that_of_another_refuses(memctl: Memctl
     assert refused == {3: f"{handler} of {files[1]} is blocked by {schema} of {files[0]}"}
     memctl("resolve", schema, "--resolution", "It is written.")
     memctl("policy", "parallel", *files, "--delta", "0")
+
+
+def test_system_prompts_with_a_criterion_are_complete_contexts(memctl: Memctl, tmp_path: Path) -> None:
+    memctl("decide", "Use PostgreSQL", "--rationale", "Payments need transactions", "--importance", "9")
+    files = []
+    for name in ("ada", "bob"):
+        files.append(str(tmp_path / f"{name}.xml"))
+        more = ("--criterion", f"The tests of {name} pass") if name == "ada" else ()
+        memctl("prompt", "system", "--agent", name, "--task", f"Refunds by {name}", "-f", "xml", "-o", files[-1], *more)
+    found = memctl("policy", "parallel", *files, "--json", code=1).data["criteria"]
+    assert [item["help"] for item in found if item["number"] == 7] == [f"{files[1]} lacks its outputs"]

@@ -47,7 +47,56 @@ def test_status_shows_zone_components_and_forecast(memctl: Memctl, session: Path
     for part in ("system_prompt + tool_definitions", "message_history", "tool_results", "output_reserved"):
         assert part in out
     assert "largest results" in out
-    assert "hint: for a window of 200,000 tokens, set pressure.thresholds under `window` in config.yaml to" in out
+    assert "hint:" not in out
+
+
+def test_status_proposes_thresholds_only_where_they_change_the_zone(memctl: Memctl, tmp_path: Path) -> None:
+    file = tmp_path / "talk.json"
+    for words, hint in ((20_000, False), (63_000, True), (75_000, False)):
+        file.write_text(messages("word " * words, "ok"))
+        out = memctl("window", "status", str(file), "--window", "200000").out
+        expected = "hint: by thresholds for a window of 200,000 tokens the zone is green: set pressure.thresholds under"
+        assert (expected in out) is hint, (words, out)
+
+
+def test_what_the_host_adds_after_a_compaction_is_no_part_of_the_results(memctl: Memctl, tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path)
+
+    def answer(number: int, tokens: int, *content: dict[str, object]) -> None:
+        usage = {"input_tokens": 0, "cache_read_input_tokens": tokens, "output_tokens": 5}
+        message = {
+            "id": f"m{number}",
+            "role": "assistant",
+            "model": "claude-opus-4-6",
+            "content": content,
+            "usage": usage,
+        }
+        transcript.add("assistant", message=message)
+
+    transcript.prompt("Count the lanterns.")
+    answer(1, 20_000, {"type": "text", "text": "I do."})
+    transcript.compaction("They were counted.")
+    transcript.prompt("Go on.")
+    answer(2, 60_000, {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "a.txt"}})
+    transcript.add(
+        "user",
+        message={
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "lantern " * 300}],
+        },
+    )
+    answer(3, 60_400, {"type": "text", "text": "There are 300."})
+    file = tmp_path / "talk.jsonl"
+    file.write_text(transcript.text)
+    data = memctl("window", "status", str(file), "--json").data
+    used = {"+".join(part["components"]): part["used"] for part in data["components"]}
+    assert 250 < used["tool_results"] < 400
+    assert 39_000 < used[""] < 40_000
+    assert abs(sum(used.values()) - used["output_reserved"] - 60_400) <= 3
+    row = next(
+        line for line in memctl("window", "status", str(file)).out.splitlines() if "not in the transcript" in line
+    )
+    assert row.split()[-1] == f"{used['']:,}"
 
 
 def test_a_small_window_full_beyond_the_point_of_compaction_is_red(memctl: Memctl, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from memctl.transcript import reader
 from memctl.window import fidelity
 from memctl.window.fidelity import FACTS, JUDGE, Question, evaluate, judge_by
 from memctl.window.preservation import essentials, events
+from tests.window.talk import Talk
 
 # A compression that leaves out how many files there are.
 ORIGINAL = (
@@ -219,6 +220,8 @@ def test_questions_are_made_of_what_is_to_be_preserved() -> None:
                  "TODO: the retry logic in src/api.ts is open. Timeout is 30 s."},
                 {"role": "user", "content": "Never touch the billing service."},
                 {"role": "user", "content": "The tests of the gateway are slow today."},
+                {"role": "assistant", "content": "I would skip the slow ones until Friday. Shall I do that?"},
+                {"role": "user", "content": "ok do that"},
             ]
         )
     )  # fmt: skip
@@ -228,6 +231,7 @@ def test_questions_are_made_of_what_is_to_be_preserved() -> None:
     assert by_category["task"][0].said.startswith("Migrate all axios calls")
     assert by_category["constraint"][0].facts == ("Never touch the billing service",)
     assert by_category["message"][0].said == "The tests of the gateway are slow today."
+    assert by_category["proposal"][0].said == "I would skip the slow ones until Friday."
     assert "native fetch" in by_category["decision"][0].said
     assert "retry logic" in by_category["open issue"][0].said
     assert {one.facts[0] for one in by_category["path"]} == {"src/api.ts", "src/http.ts"}
@@ -244,6 +248,8 @@ def test_questions_ask_for_the_facts_that_must_survive() -> None:
                 {"role": "assistant", "content": "Decision: keep 7 retries.\n\nBlocked by: no staging database"},
                 {"role": "user", "content": "Never touch the gateway."},
                 {"role": "user", "content": "The gateway is slow today."},
+                {"role": "assistant", "content": "Shall I trace its calls?"},
+                {"role": "user", "content": "yes"},
             ]
         )
     )
@@ -351,3 +357,31 @@ def test_a_message_of_several_sentences_is_found_where_it_is_literally() -> None
     assert said in {one.said for one in asked}
     found = evaluate(f"Port the shop.\n{said}", f"Port the shop.\n- {said}", asked)
     assert found.score == 1
+
+
+def test_lines_of_results_whose_names_were_used_later_are_asked_for() -> None:
+    talk = Talk("Find out why the till is slow.")
+    for number in range(30):
+        rows = [f"{number}{line:02}\u2192pool_{number}_{line} waits {line} ms for shelf {number}" for line in range(20)]
+        talk.call("Read", {"file_path": f"log/{number}.txt"}, "\n".join(rows))
+        talk.call("Bash", {"command": f"trace pool_{number}_7"}, "done")
+    session = reader.read(msgspec.json.encode(talk.messages))
+    asked = [one for one in fidelity.generate_questions(session) if one.category == fidelity.OF_RESULT]
+    assert [one.said for one in asked] == [f"pool_{n}_7 waits 7 ms for shelf {n}" for n in range(0, 30, 3)]
+    assert asked[0].ask == "What did Read show about pool_0_7?"
+    whole = "\n".join(event.text or str(event.arguments) for event in session.events)
+    gone = "\n".join(
+        "[gone]" if event.kind == "result" else event.text or str(event.arguments) for event in session.events
+    )
+    assert evaluate(whole, whole, asked).score == 1
+    assert evaluate(whole, gone, asked).score == 0
+
+
+def test_lines_of_results_that_a_call_repeats_as_a_whole_are_not_asked_for() -> None:
+    """They are still there when the result is gone."""
+    talk = Talk("Find out why the till is slow.")
+    line = "self.pool_size = config.pool_size or 25"
+    talk.call("Read", {"file_path": "till.py"}, line)
+    talk.call("Edit", {"file_path": "till.py", "old_string": line, "new_string": "self.pool_size = 30"}, "ok")
+    session = reader.read(msgspec.json.encode(talk.messages))
+    assert [one for one in fidelity.generate_questions(session) if one.category == fidelity.OF_RESULT] == []

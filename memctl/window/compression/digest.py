@@ -111,7 +111,7 @@ def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
     made = progress.advance(known, part, line=lambda text, _: one_line(text)).state
     state = msgspec.structs.replace(
         made,
-        said=newest(old.said, map(_users_words, happened.prompts[1:])),
+        said=newest(old.said, map(_users_words, happened.prompts[1:], happened.referents[1:])),
         decisions=newest(old.decisions, [decision.with_reasons for decision in happened.decisions]),
         issues=newest(old.issues, map(one_line, happened.open_issues)),
         summary=tuple(map(one_line, happened.having(labels.STATE)[-3:])) or old.summary,
@@ -136,11 +136,14 @@ def _of_text(text: str) -> Digest:
     return Digest(state, sections.get(events.LABELLED, ()), sections.get(events.FINDINGS, ()))
 
 
-def _users_words(prompt: str) -> str:
-    """Return a user's words: in full if they are short, else the beginning and what binds or names things."""
+def _users_words(prompt: str, referent: Sequence[str]) -> str:
+    """Return a user's words: in full if they are short, else the beginning and what binds or names things.
+
+    `referent` are the sentences of the agent to which the words refer; they are added.
+    """
     text = one_line(prompt)
     if len(text) <= essentials.VERBATIM:
-        return text
+        return " ".join([f"{text} — in answer to:", *referent]) if referent else text
     binding = set(essentials.binding(prompt))
     is_told = len(prompt) <= essentials.LONGEST_TYPED
     binding_lines = [

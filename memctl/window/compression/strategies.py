@@ -32,6 +32,7 @@ from memctl.window.messages.content import (
     ContentType,
     TokenCounter,
     count,
+    place_of,
     recount,
 )
 from memctl.window.messages.conversation import Conversation, Lines, check
@@ -220,9 +221,8 @@ class Shortener(_Strategy):
         block, share = candidate.block, candidate.share
         arguments = self._arguments.get(block.call_id, {})
         if candidate.is_result:
-            line = block.metadata.get("line")
-            repeat = "call the tool again for the whole result"
-            whole = f"the whole result is in line {line} of the transcript" if line else repeat
+            place = place_of(block)
+            whole = f"the whole result is in {place}" if place else "call the tool again for the whole result"
             tokens: Callable[[str], int] = lambda text: recount(block, text, self._counter)  # noqa: E731
             made = summary.summarize(
                 block.tool_name, arguments, block.content, tokens, needed=self._needed, whole=whole, goal=share
@@ -375,7 +375,9 @@ class Compactor(_Strategy):
         """Return the compaction with the digest `text`, unless it loses something or gains too little."""
         conversation = self._conversation
         messages, lines = _with_digest(conversation, cut, text)
-        new = Conversation.parse(messages, self._counter, lines=lines, keep=conversation.keep)
+        new = Conversation.parse(
+            messages, self._counter, lines=lines, keep=conversation.keep, source=conversation.source
+        )
         names = (block.block_id for block in replaced)
         return self._checked(_STRATEGY, new, text, conversation.tokens, names)
 

@@ -34,6 +34,7 @@ MOST_OUTLINE = 400  # tokens
 _LEAST_OUTLINE = 20  # tokens: fewer say nothing
 _LONG = 200  # characters of an argument that are too many to keep
 _LONGEST_NAME = 40
+_FEWEST_WORDS = 5  # of a line that is cut: fewer say nothing
 _MOST_LISTED = 3  # different contents of merged blocks that are listed
 _LABELS = (60, 28, 12)  # characters of what a call was asked: as many as let what it found fit
 _LOOKS = re.compile(r"read|view|cat|open|grep|glob|search|find|list|ls|fetch|get|query|show|status|log", re.IGNORECASE)
@@ -181,6 +182,9 @@ def _fit_middle(block: ContentBlock, parts: tuple[str, str, str], most: int, cou
     whole = len(words)
     while True:
         shown = " ".join(words) + ("…" if 0 < len(words) < whole else _stop(words))
+        whole_part, separator, rest = shown.rpartition("; ")
+        if separator and len(words) < whole and len(rest.split()) < _FEWEST_WORDS:
+            shown = f"{whole_part}."
         text = " ".join(part for part in (head, shown, back) if part) + "]"
         over = recount(block, text, counter) - most
         if over <= 0:
@@ -226,8 +230,8 @@ def _back(evicted: Evicted) -> str:
     block, call = evicted.block, evicted.call
     if evicted.kept_at:
         return f"Whole: {evicted.kept_at}"
-    if line := block.metadata.get("line"):
-        return f"Whole: line {line} of the transcript."
+    if place := content.place_of(block):
+        return f"Whole: {place}."
     if block.content_type is ContentType.MEMORY_INJECTION and is_pack(block.content):
         return "`memctl rehydrate` prints it again."
     if call is None:

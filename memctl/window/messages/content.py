@@ -154,3 +154,18 @@ def recount(block: ContentBlock, text: str, counter: TokenCounter) -> int:
     if block.is_call:
         return count_call(block.tool_name, text, counter)
     return count(text, block.content_type, counter)
+
+
+_LONGEST_FILE, _SESSION = 24, 8  # characters of a file's name that is given whole, and of a longer one's beginning
+
+
+def place_of(block: ContentBlock) -> str:
+    """Return where a block is in the transcript that it was read from, such as "line 97 of 53ea19c1*.jsonl".
+
+    The name of a file of Claude Code is long, and its beginning is enough to find it. The result is "" for a block that
+    is not from a transcript.
+    """
+    line, name = block.metadata.get("line"), block.metadata.get("source", "")
+    if len(name) > _LONGEST_FILE:
+        name = f"{name[:_SESSION]}*{name[name.rfind('.') :] if '.' in name else ''}"
+    return f"line {line} of {name if name not in ('', '-') else 'the transcript'}" if line else ""

@@ -78,31 +78,35 @@ class Conversation(msgspec.Struct, frozen=True):
     """A conversation as the host gave it (`given`), with its blocks in order.
 
     A block is a piece of the conversation, such as a message or a tool's result. `lines` has the line numbers of the
-    blocks in a transcript, message by message. `keep` says which blocks the host wants to stay.
+    blocks in a transcript, message by message, and `source` is the transcript's name. `keep` says which
+    blocks the host wants to stay.
     """
 
     given: Any
     blocks: tuple[ContentBlock, ...]
     lines: Lines = ()
     keep: Keep | None = None
+    source: str = ""
 
     @classmethod
-    def parse(cls, given: Any, counter: TokenCounter, *, lines: Lines = (), keep: Keep | None = None) -> Conversation:
+    def parse(
+        cls, given: Any, counter: TokenCounter, *, lines: Lines = (), keep: Keep | None = None, source: str = ""
+    ) -> Conversation:
         """Split a conversation, which is the body of a request or a list of messages, into blocks.
 
         `counter` counts the blocks' tokens. `lines` is for the messages of a transcript: for each message it has the
-        line numbers of its blocks, 0 for a block without a line. `keep` says which blocks must stay. Raises MemctlError
-        if `given` is no conversation.
+        line numbers of its blocks, 0 for a block without a line. `source` is the transcript's name. `keep` says which
+        blocks must stay. Raises MemctlError if `given` is no conversation.
         """
         key = body_key(given)
         argument_checks.instance(counter, TokenCounter, "counter", "an object with a method `tokens`")
-        reader = _BlockReader(counter, lines)
+        reader = _BlockReader(counter, lines, source)
         if key is not None:
             reader.read_frame(given)
         for index, message in enumerate(messages_of(given)):
             reader.read_message(index, message)
         blocks = tuple(reader.blocks)
-        return cls(given, blocks if keep is None else keep.mark(blocks), lines, keep)
+        return cls(given, blocks if keep is None else keep.mark(blocks), lines, keep, source)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -183,7 +187,7 @@ class Conversation(msgspec.Struct, frozen=True):
         for index, own in enumerate(self.lines):
             pairs = zip(elements(self.messages[index]), own, strict=False)
             lines.append([line for element, line in pairs if (index, element.path) not in gone])
-        return Conversation.parse(self.replace(texts), counter, lines=lines, keep=self.keep)
+        return Conversation.parse(self.replace(texts), counter, lines=lines, keep=self.keep, source=self.source)
 
     def with_marks(self, block_ids: Collection[str]) -> Conversation:
         """Return the conversation with `do_not_evict` set for the blocks with the ids `block_ids`, so that they stay.
@@ -212,10 +216,10 @@ def check(given: object) -> None:
 class _BlockReader:
     """Gathers the blocks of messages as they come, counted."""
 
-    def __init__(self, counter: TokenCounter, lines: Lines) -> None:
+    def __init__(self, counter: TokenCounter, lines: Lines, source: str) -> None:
         self.blocks: list[ContentBlock] = []
         self._counter = counter
-        self._lines = lines
+        self._lines, self._source = lines, source
         self._calls: dict[str, ContentBlock] = {}
         self._answers, self._was_answer = 0, False
 
@@ -251,7 +255,7 @@ class _BlockReader:
             if _is_marked(message) or _is_marked(element.given):
                 fields["do_not_evict"] = True
             if line := own[number] if number < len(own) else 0:
-                fields["metadata"]["line"] = line
+                fields["metadata"] = {"line": line, "source": self._source}
             # Thinking has numbers of its own: when it goes, the ids behind it stay what they are.
             is_thought = element.type == THINKING
             block_id = f"{index}.t{thoughts}" if is_thought else f"{index}.{number - thoughts}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from itertools import chain
 from typing import Any
@@ -38,7 +39,7 @@ class FileContent(msgspec.Struct, frozen=True):
         """Return the file's conversation, with its tokens counted; raises MemctlError if it has none that is valid."""
         lines = self.transcript.lines if self.transcript else ()
         try:
-            return Conversation.parse(self.given, counter, lines=lines)
+            return Conversation.parse(self.given, counter, lines=lines, source=os.path.basename(self.name))
         except MemctlError as error:
             raise MemctlError(f"{self.name}: {error.message}", error.hint) from None
 

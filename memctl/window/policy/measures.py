@@ -129,7 +129,7 @@ _BY_WORD = {
         "risks": "risk risks blocks blocking",
         "anchors": "anchor anchors navigation index references artifacts",
         "constraints": "rules limits requirements",
-        "inputs": "input inputs given files materials attachments",
+        "inputs": "input inputs given files materials attachments resources",
         "outputs": "output outputs expected deliverables criteria result results format",
         "next": "action actions",
         "background": "stack environment context background history events meta metrics tried attempts fixes",

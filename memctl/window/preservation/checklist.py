@@ -2,21 +2,24 @@
 
 The list is simple on purpose, and shares no pattern and no code with the modules that choose what a compression keeps:
 otherwise, what these modules overlook would be lost unnoticed. The list has lines that begin with a label, such as
-`Decision:`, short messages of the user, the paths of edited files, and lines that name an error in the last ten results
-of tools. Results of tools are not searched for labels.
+`Decision:`, short messages of the user, names and figures in what the user agreed to, the paths of edited files, and
+lines that name an error in the last ten results of tools. Results of tools are not searched for labels.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.window.messages.content import ContentBlock, ContentType
 
-LINE, MESSAGE, PATH, ERROR = "labelled line", "message of the user", "edited path", "error line"
+LINE, MESSAGE, AGREED, PATH, ERROR = (
+    "labelled line", "message of the user", "name in what the user agreed to", "edited path", "error line",
+)  # fmt: skip
 _LABELS = (
     "DECISION|CRITICAL|TASK|BLOCKER|LESSON|TODO|Decision|Rationale|Alternatives|Validated|Agent|Critical|Modified|Changes"
     "|Reason|Impact|Repro|Reproduction|Status|Attempted|Next|Next actions|Next steps|Task|Progress|Blocker|Blockers"
@@ -27,6 +30,11 @@ _BEFORE = rf"[\s>|*_+#\u25cf\u2022-]{{0,40}}(?:\d{{1,3}}[.)] )?(?:{_TIME}[*_\s]{
 _REPLACED = "Next"  # of lines with this label the last counts: the ones before it are over
 _LABELLED = re.compile(rf"{_BEFORE}((?:{_LABELS})[*_]{{0,2}}:[*_]{{0,2}}\s+\S|(?:BUG|ISSUE)-\d)")
 _SHORT = 500  # characters of a message of the user
+_AGREES = re.compile(
+    r"\W*(?:yes|yeah|yep|ok|okay|sure|do (?:it|that)|go ahead|(\d))\b\W*(?:\w+\b\W*){0,4}", re.IGNORECASE
+)
+_END_OF_ANSWER = 350  # characters of it in which the names are looked for; an option is looked for in all of it
+_NAME = re.compile(r"\b(?=[\w./@:-]*[\d_/])\w[\w./@:-]*\w")
 # A host writes what the user says on refusing a call behind these words, in the call's result.
 _BEHIND_REFUSAL = "the user said:"
 _OF_HOST = "The user wants to clarify these questions"  # behind which it may write its own words, too
@@ -122,6 +130,10 @@ def _entries(events: Sequence[Event]) -> Iterator[Entry]:
         if line not in steps[:-1]:
             words = line.partition(":")[2].strip(_END)
             yield Entry(LINE, words if len(words) >= _ENOUGH else line)
+    spoken = [event for event in events if event.kind in (PROMPT, ANSWER)]
+    for before, event in pairwise(spoken):
+        if before.kind == ANSWER and event.kind == PROMPT:
+            yield from (Entry(AGREED, name) for name in _agreed(event.text, before.text))
     for event in events:
         if event.kind == PROMPT and len(event.text) < _SHORT and event.text.strip():
             yield Entry(MESSAGE, _plain(event.text))
@@ -140,6 +152,16 @@ def _labelled(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         if match := _LABELLED.match(line):
             yield _plain(line[match.start(1) :]).strip(_END)
+
+
+def _agreed(reply: str, answer: str) -> list[str]:
+    """Return the names and figures in the end of an answer, or in the option of it that a reply names by its number."""
+    match = _AGREES.fullmatch(reply[:_SHORT])
+    if match is None:
+        return []
+    options = [line for line in answer.split("\n") if match[1] and re.match(rf"[\s*#]*{match[1]}\b", line)]
+    end = answer if len(answer) <= _END_OF_ANSWER else answer[-_END_OF_ANSWER:].partition(" ")[2]
+    return _NAME.findall(options[-1][:_SHORT].partition(match[1])[2] if options else end)
 
 
 def _edited(call: Event) -> Iterator[str]:

@@ -22,10 +22,10 @@ from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import events
 from memctl.window.preservation.events import Happened
 
-TASK, CONSTRAINT, MESSAGE, STATEMENT, DECISION, ISSUE, ERROR, PATH, NUMBER = (
-    "task", "constraint", "message", "statement", "decision", "open issue", "error", "path", "number",
+TASK, CONSTRAINT, MESSAGE, PROPOSAL, STATEMENT, DECISION, ISSUE, ERROR, PATH, NUMBER = (
+    "task", "constraint", "message", "proposal", "statement", "decision", "open issue", "error", "path", "number",
 )  # fmt: skip
-KINDS = (TASK, CONSTRAINT, MESSAGE, DECISION, ISSUE, ERROR, PATH, NUMBER)  # beside whole statements
+KINDS = (TASK, CONSTRAINT, MESSAGE, PROPOSAL, DECISION, ISSUE, ERROR, PATH, NUMBER)  # beside whole statements
 SPOKEN = (CONSTRAINT, MESSAGE)  # by the user; nothing but a digest takes the place of the user's messages
 VERBATIM = 600  # characters of what a user said that are kept in its own words
 RECENT_FILES = 15  # measured: after a compaction the last 15 files cover 96 % of those that are read again
@@ -126,6 +126,7 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
         TASK: [text[:LONGEST_TYPED] for text in prompts[:1]],
         CONSTRAINT: constraints,
         MESSAGE: messages,
+        PROPOSAL: [text for referent in happened.referents for text in referent],
         STATEMENT: [block_of(made) for made in happened.statements if made.end > made.line or made not in known],
         DECISION: decisions,
         ISSUE: happened.open_issues,

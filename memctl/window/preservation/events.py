@@ -18,7 +18,7 @@ from memctl.session import extraction, failures, progress, steps, trail
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.progress import Part
-from memctl.statements import labels, reader
+from memctl.statements import labels, reader, wishes
 from memctl.statements.statement import Statement
 from memctl.task.progress import after
 from memctl.text.actions import MODIFIED, READ, WRITTEN
@@ -54,7 +54,8 @@ class Happened(msgspec.Struct, frozen=True):
     `found` has the findings, such as decisions and issues, from labels and from ordinary sentences. `statements` has
     only the texts under labels, such as `Decision:`, but each with its lines as they were written. `files` maps each
     path to the last action on the file, such as "read" or "written" (created or changed); the file that was touched
-    last is the last. `said` has the user's messages that a digest of an earlier compaction reports.
+    last is the last. `said` has the user's messages that a digest of an earlier compaction reports. `referents` has for
+    each prompt the sentences of the agent's last message to which it refers, such as the proposal before a "yes".
     """
 
     prompts: tuple[str, ...]
@@ -64,6 +65,7 @@ class Happened(msgspec.Struct, frozen=True):
     tasks: tuple[Step, ...]
     said: tuple[str, ...] = ()
     statements: tuple[Statement, ...] = ()
+    referents: tuple[tuple[str, ...], ...] = ()
 
     def having(self, *kinds: str) -> list[str]:
         """Return the texts of the findings that have one of the labels `kinds`, such as `labels.DECISION`.
@@ -122,7 +124,18 @@ def of_known(events: list[Event]) -> Happened:
         tasks=tuple(progress.tasks_of(events)),
         said=tuple(line for parts in earlier for line in parts.get(SAID, ())),
         statements=tuple(_statements(_stated(event) for event in events if event.kind in _SPOKEN)),
+        referents=tuple(_referents(events)),
     )
+
+
+def _referents(events: Iterable[Event]) -> Iterator[tuple[str, ...]]:
+    message = ""
+    for event in events:
+        if event.kind == ANSWER and not event.agent:
+            message = event.text
+        elif event.kind == PROMPT:
+            yield wishes.referent(event.text, message) if message else ()
+            message = ""
 
 
 def _statements(texts: Iterable[str]) -> Iterator[Statement]:

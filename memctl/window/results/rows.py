@@ -167,6 +167,7 @@ _COUNTED = re.compile(
 )
 _PATH = re.compile(r"(?<![\w/])[\w.~-]*/[\w./-]+\w|\b\w+\.(?:py|ts|tsx|js|go|rs|java|md|json|ya?ml|toml|c|h|sql)\b")
 _NUMBER = re.compile(r"\d")
+_ARROW = re.compile(r"^ *\d*\u2192\s*(?:\u2192\s*)*")  # behind a line's number that the host added
 _MARKUP = re.compile(r"[^\w]*$|^[-=#*_|+~\s]+$")
 
 
@@ -177,7 +178,8 @@ def key_line(text: str, *, is_error: bool = False) -> str:
     With `is_error` the result is the first line that names an error. Square brackets in the line become round ones, as
     in all placeholders of evicted texts.
     """
-    lines = [line for line in map(plain, _first_and_last_lines(text)) if line and not _MARKUP.match(line)]
+    own = (_ARROW.sub("", line, count=1) for line in _first_and_last_lines(text))
+    lines = [line for line in map(plain, own) if line and not _MARKUP.match(line)]
     if not lines:
         return ""
     if is_error:

@@ -198,3 +198,16 @@ def test_digest_has_the_latest_next_steps_and_changed_files() -> None:
     assert sections(step)["Next"] == ["migrate src/part60.ts to fetch, and its tests"]
     assert sections(step)["Files changed"][-1] == "src/part59.ts (modified)"
     assert len(sections(step)["Files changed"]) + len(sections(step).get("Paths named", ())) <= 50
+
+
+def test_digest_has_what_a_yes_and_a_number_answer_after_a_second_compaction_too() -> None:
+    talk = Talk("Set up the archive of the till.")
+    talk.say("yes", "Receipts go to till-archive-2 for 45 days, then to tape for 700. Shall I set it up like that?")
+    work(talk, "first_")
+    talk.say("3. - with its date, yeah?", "Who gets the report?\n1. Nobody\n2. The owner\n3. The auditor at desk-9")
+    for name in ("second_", "third_"):
+        work(talk, name)
+        said = "\n".join(sections(compacted(talk))["The user said"])
+        assert "yes — in answer to: Receipts go to till-archive-2 for 45 days, then to tape for 700. Shall I" in said
+        assert "3. - with its date, yeah? — in answer to: Who gets the report? The auditor at desk-9" in said
+        assert "The owner" not in said

@@ -113,13 +113,13 @@ def test_placeholders_and_summaries_made_later_name_the_line_of_the_transcript()
     summed = [b for b in first.conversation.blocks if b.content.startswith("[Summary of a result")]
     assert summed
     for block in summed:
-        assert f"line {lines[block.block_id]} of the transcript" in block.content
+        assert f"line {lines[block.block_id]} of session" in block.content
     _, second = reduced(first.conversation, 0.60)
     placeholders = [b for b in second.conversation.blocks if b.content.startswith("[Evicted: tool_result")]
-    named = [b for b in placeholders if "of the transcript" in b.content]  # where 50 tokens have room for it
+    named = [b for b in placeholders if " of session." in b.content]  # where 50 tokens have room for it
     assert named
     for block in named:
-        assert f"line {lines[block.block_id]} of the transcript" in block.content
+        assert f"line {lines[block.block_id]} of session" in block.content
     assert not any("Finding: Finding" in block.content for block in placeholders)
     thoughts = {b.block_id for b in opened.blocks if b.content_type.value == "thinking"}
     assert not thoughts <= {b.block_id for b in second.conversation.blocks}  # ids behind them stay, and lines too

@@ -93,6 +93,23 @@ def test_placeholder_of_an_error_keeps_the_line_that_names_it() -> None:
 def test_a_transcripts_line_is_named() -> None:
     block = result("x " * 90, metadata={"line": 123})
     assert "Whole: line 123 of the transcript.]" in (placeholder(Evicted(block, call("Read")), 50, COUNTER) or "")
+    for name, shown in (
+        ("talk.jsonl", "talk.jsonl"),
+        ("0b1c2d3e-1111-4222-8333-444455556666.jsonl", "0b1c2d3e*.jsonl"),
+    ):
+        block = result("x " * 90, metadata={"line": 123, "source": name})
+        assert f"Whole: line 123 of {shown}.]" in (placeholder(Evicted(block, call("Read")), 50, COUNTER) or "")
+
+
+def test_finding_that_is_cut_after_a_word_or_two_ends_before_them() -> None:
+    """A line of a file with the number that the host added, in a result that is not a file."""
+    line = "     88\u2192\u2192Steps 1 + 2 compile src/catalogue/import/reader.ts, then 412 tests run in three stages"
+    block = result("\n".join(["All that was read:", line, *("and so on" for _ in range(40))]), metadata={"line": 562})
+    command = "npx ts-node scripts/release/collect-plan-of-the-next-three-releases.ts --verbose"
+    texts = [placeholder(Evicted(block, call("Task", prompt=command)), most, COUNTER) or "" for most in range(28, 60)]
+    assert any("Finding: 42 lines. Whole:" in text for text in texts)
+    assert any("Finding: 42 lines; Steps 1 + 2 compile" in text for text in texts)
+    assert not any("\u2192" in text for text in texts)
 
 
 def test_placeholder_keeps_the_source_before_the_command() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from memctl.window import Conversation
 from memctl.window.preservation import checklist
-from memctl.window.preservation.checklist import ERROR, LINE, MESSAGE, PATH, Entry
+from memctl.window.preservation.checklist import AGREED, ERROR, LINE, MESSAGE, PATH, Entry
 from tests.conftest import Memctl
 from tests.statements.test_reader import BUG, CHANGE, DECISION, DETAIL, FORMS, OWNER, TASK
 from tests.test_architecture import NAMES, imports
@@ -123,3 +123,15 @@ def test_a_call_with_escaped_characters_is_whole() -> None:
     path = 'C:\\till\\price "list".py'
     blocks = Conversation.parse([user("Go"), assistant(use("1", "Edit", file_path=path))], COUNTER).blocks
     assert checklist.missing(checklist.of_blocks(blocks), checklist.text_of(blocks)) == []
+
+
+def test_names_in_what_the_user_agreed_to_are_on_it() -> None:
+    proposed = assistant("Receipts go to till-archive-2 for 45 days, see ops/tape.md. Shall I do that?")
+    for reply in ("yes", "ok do that", "Sure, go ahead!"):
+        found = [one.text for one in of(user("Go"), proposed, user(reply)) if one.kind == AGREED]
+        assert found == ["till-archive-2", "45", "ops/tape.md"], reply
+    options = assistant("Which?\n\n1. Nobody at desk-7\n2. The auditor at desk-9")
+    assert [one.text for one in of(user("Go"), options, user("2")) if one.kind == AGREED] == ["desk-9"]
+    for reply in ("no", "Rename the archive first, then we talk about desk-9"):
+        assert [one for one in of(user("Go"), proposed, user(reply)) if one.kind == AGREED] == []
+    assert [one for one in of(user("Go"), user("yes")) if one.kind == AGREED] == []

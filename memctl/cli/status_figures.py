@@ -128,8 +128,7 @@ def _of_pages(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str, 
 
 def _section(snapshot: Snapshot, page: Page) -> dict[str, Any]:
     places = (page.id, *(detail.id for detail in snapshot.outline.details_of(page.id)))
-    code = snapshot.code_by_section
-    issues = sum(snapshot.catalogue.count("issue", place, code.get(place, ())) for place in places)
+    issues = sum(snapshot.count_open("issue", place) for place in places)
     return {"id": page.id, "title": page.title, "completion": page.completion_percentage, "open_issues": issues}
 
 

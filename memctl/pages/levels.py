@@ -27,7 +27,7 @@ from memctl.pages.template_values import (
     SectionSummary,
 )
 from memctl.record import content_fields, mentions, pages
-from memctl.record.kinds import DECISION, KNOWLEDGE
+from memctl.record.kinds import DECISION, HANDOFF, KNOWLEDGE
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -167,7 +167,7 @@ def index(snapshot: Snapshot, links: Links) -> Index:
     """Return the content of the index of all documents: pages and headings, shortcuts to decisions, and tags."""
     outline, catalogue = snapshot.outline, snapshot.catalogue
     known = {page.id for page in outline.sections}
-    covered = list({path for code in snapshot.code_by_section.values() for path in code})
+    covered = {path for (_, name), paths in snapshot.unplaced.items() if name != HANDOFF.name for path in paths}
     return Index(
         title=title_of(snapshot),
         goal=_goal(snapshot, links),
@@ -175,7 +175,8 @@ def index(snapshot: Snapshot, links: Links) -> Index:
         executive=EXECUTIVE,
         sections=_summaries(snapshot, links),
         loose=tuple(_page_entry(page) for page in outline.details if page.section not in known),
-        outside=sum(number for place, number in catalogue.places(covered).items() if outline.find(place) is None),
+        outside=sum(number for place, number in catalogue.places().items() if outline.find(place) is None)
+        - len(covered),
         shortcuts=tuple(_shortcuts(snapshot, links)),
         folded=_folded_headings(snapshot),
         tags=tuple(_tags(snapshot)),
@@ -215,7 +216,7 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
     folded = _folded_headings(snapshot)
     for page in snapshot.outline.sections:
         details = snapshot.outline.details_of(page.id)
-        issues = sum(count_open(snapshot, "issue", place) for place in places_on(snapshot, page))
+        issues = sum(snapshot.count_open("issue", place) for place in places_on(snapshot, page))
         words = [f"{page.completion_percentage} %"] if page.completion_percentage is not None else []
         words += [quantity(issues, "open issue")] if issues else []
         overview = _text(content_fields.content(pages.SECTION, page.body), "overview") or _beginning(page)
@@ -269,8 +270,7 @@ def _entries(
     yielded, limit = 0, _FIRST_READ
     while yielded < longest:
         limit = min(limit, longest)
-        code, top = snapshot.code_by_section, snapshot.catalogue.top
-        records = [record for place in places for record in top(memory_type, place, limit, code.get(place, ()))]
+        records = [record for place in places for record in snapshot.top_open(memory_type, place, limit)]
         records.sort(key=lambda record: record.timestamp, reverse=True)
         records.sort(key=lambda record: -record.importance)
         yield from map(make, records[yielded:limit])
@@ -294,12 +294,7 @@ def places_on(snapshot: Snapshot, page: Page) -> list[str]:
 
 def _count_open(snapshot: Snapshot, places: Sequence[str], level: int) -> int:
     """Return the number of open records at some places (markers), of the types that a level counts."""
-    return sum(count_open(snapshot, name, place) for name in _COUNTED[level] for place in places)
-
-
-def count_open(snapshot: Snapshot, memory_type: str, place: str) -> int:
-    """Return the number of open records of a type at a place (a marker)."""
-    return snapshot.catalogue.count(memory_type, place, snapshot.code_by_section.get(place, ()))
+    return sum(snapshot.count_open(name, place) for name in _COUNTED[level] for place in places)
 
 
 def _page_entry(page: Page, note: str = "") -> ListEntry:

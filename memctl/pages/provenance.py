@@ -237,8 +237,7 @@ def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str
     records: dict[str, Record] = {}
     for marker in dict.fromkeys(markers):
         for kind in ("decision", "learning"):
-            code = snapshot.code_by_section.get(marker, ())
-            for record in snapshot.catalogue.top(kind, marker, _OF_PLACES, code):
+            for record in snapshot.top_open(kind, marker, _OF_PLACES):
                 if record.id not in known:
                     records.setdefault(record.id, record)
     by_time = sorted(records.values(), key=lambda record: record.timestamp, reverse=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
@@ -93,13 +93,25 @@ class Snapshot:
         return pages.cached_outline(texts, self.catalogue)
 
     @cached_property
-    def code_by_section(self) -> dict[str, list[str]]:
-        """The files and folders that each section covers, by its marker, of those in `Catalogue.unplaced_code`."""
-        covered: dict[str, list[str]] = {}
-        for path in self.catalogue.unplaced_code() if self.outline.sections else ():
-            for marker in self.outline.covering(path):
-                covered.setdefault(marker, []).append(path)
-        return covered
+    def unplaced(self) -> dict[tuple[str, str], list[str]]:
+        """The paths of the open records that name no section, by the section that covers their code and by type.
+
+        A key is such as ("§2.1", "issue"). A record on code of several sections is in the lists of all.
+        """
+        covered: dict[tuple[str, str], dict[str, None]] = {}
+        covering = cache(self.outline.covering)
+        for path, memory_type, file in self.catalogue.unplaced() if self.outline.sections else ():
+            for marker in covering(file):
+                covered.setdefault((marker, memory_type), {})[path] = None
+        return {key: list(paths) for key, paths in covered.items()}
+
+    def count_open(self, memory_type: str, place: str) -> int:
+        """Return the number of open records of a type that name a place, or name none and are about its code."""
+        return self.catalogue.count(memory_type, place) + len(self.unplaced.get((place, memory_type), ()))
+
+    def top_open(self, memory_type: str, place: str, limit: int) -> list[Record]:
+        """Return up to `limit` of the records that `count_open` counts, the most important first."""
+        return self.catalogue.top(memory_type, place, limit, self.unplaced.get((place, memory_type), ()))
 
     @cached_property
     def texts(self) -> Texts:

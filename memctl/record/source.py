@@ -122,11 +122,11 @@ class Catalogue(Protocol):
     A `place` is the marker of a page to which records belong: §2.N or §3.N, "" for none.
     """
 
-    def top(self, memory_type: str, place: str | None, limit: int, code: Sequence[str] = ()) -> list[Record]:
-        """Return up to `limit` open records of a type that belong to a page, the most important first.
+    def top(self, memory_type: str, place: str | None, limit: int, also: Sequence[str] = ()) -> list[Record]:
+        """Return up to `limit` open records of a type that name a page, the most important first.
 
-        `place` is the page's marker, None for any page. Records that name no section belong to the page, too, if they
-        refer to one of the files and folders `code`. Of equally important records the newest comes first.
+        `place` is the page's marker, None for any page. The records at the paths `also` are among them, whatever they
+        name. Of equally important records the newest comes first.
         """
 
     def blocking(self, limit: int) -> list[Record]:
@@ -135,11 +135,8 @@ class Catalogue(Protocol):
     def blocked(self, limit: int) -> list[Record]:
         """Return up to `limit` open states (records) whose body has the word "blockers", the most important first."""
 
-    def count(self, memory_type: str, place: str, code: Sequence[str] = ()) -> int:
-        """Return the number of open records of a type that belong to a page; `place` is the page's marker.
-
-        `code` are the files and folders that the page covers, as in `top`.
-        """
+    def count(self, memory_type: str, place: str) -> int:
+        """Return the number of open records of a type that name a page; `place` is the page's marker."""
 
     def statuses(self) -> list[tuple[str, str, str, int]]:
         """Return the number of records of each type, status and severity, in rows such as ("issue", "open", "high", 3).
@@ -150,11 +147,8 @@ class Catalogue(Protocol):
     def shared_ids(self) -> list[str]:
         """Return the ids that several records have, which happens if two clones give out the same id."""
 
-    def places(self, code: Sequence[str] = ()) -> dict[str, int]:
-        """Return the number of open records that name each page, by the page's marker, "" for none.
-
-        Handoffs don't count, nor do records that name no section but refer to one of the files and folders `code`.
-        """
+    def places(self) -> dict[str, int]:
+        """Return the number of open records that name each page, by its marker, "" for none; handoffs don't count."""
 
     def tags(self) -> list[tuple[str, str, int]]:
         """Return how many open records have each tag, for each page to which they belong.
@@ -191,6 +185,12 @@ class Catalogue(Protocol):
 
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
         """Return the records whose code references name one of some files or folders, or lines of such a file."""
+
+    def unplaced(self) -> list[tuple[str, str, str]]:
+        """Return the path and type of each open record that names no section, with a file or folder it refers to.
+
+        A record that refers to several is there as often.
+        """
 
     def unplaced_code(self) -> list[str]:
         """Return the files and folders to which the records that name no section refer."""

@@ -55,16 +55,18 @@ class StoredCatalogue:
     def __init__(self, cache: Cache, counts: Path | None = None, renew: Callable[[], Cache] | None = None) -> None:
         self._database = cache.database
         self._counts = counts
-        self._open: dict[tuple[str, tuple[str, ...]], dict[str, int]] = {}
+        self._open: dict[str, dict[str, int]] = {}
         self._renew = renew
 
-    def top(self, memory_type: str, place: str | None, limit: int, code: Sequence[str] = ()) -> list[Record]:
+    def top(self, memory_type: str, place: str | None, limit: int, also: Sequence[str] = ()) -> list[Record]:
         if place is None:
             return self._records(f"is_open AND type = ? {_ORDER}", memory_type, limit)
-        if not self.count(memory_type, place, code):
+        if also:
+            query = f"is_open AND type = ? AND (place = ? OR {_AT_PATHS}) {_ORDER}"
+            return self._records(query, memory_type, place, encode(also).decode(), limit)
+        if not self.count(memory_type, place):
             return []
-        condition, values = _on_page(place, code)
-        return self._records(f"is_open AND {condition} AND type = ? {_ORDER}", *values, memory_type, limit)
+        return self._records(f"is_open AND place = ? AND type = ? {_ORDER}", place, memory_type, limit)
 
     def blocking(self, limit: int) -> list[Record]:
         query = "is_open AND type = 'issue' AND severity IN ('critical', 'high')"
@@ -73,13 +75,11 @@ class StoredCatalogue:
     def blocked(self, limit: int) -> list[Record]:
         return self._records(f"is_open AND type = 'state' AND has_blockers {_ORDER}", limit)
 
-    def count(self, memory_type: str, place: str, code: Sequence[str] = ()) -> int:
-        key = place, tuple(code)
-        if key not in self._open:  # of all types at once: a page asks for each of them, and most places have few
-            condition, values = _on_page(place, code)
-            query = f"SELECT type, count(*) FROM records WHERE is_open AND {condition} GROUP BY type"
-            self._open[key] = dict(self._database.execute(query, values))
-        return self._open[key].get(memory_type, 0)
+    def count(self, memory_type: str, place: str) -> int:
+        if place not in self._open:  # of all types at once: a page asks for each of them, and most places have few
+            query = "SELECT type, count(*) FROM records WHERE is_open AND place = ? GROUP BY type"
+            self._open[place] = dict(self._database.execute(query, (place,)))
+        return self._open[place].get(memory_type, 0)
 
     def statuses(self) -> list[tuple[str, str, str, int]]:
         status = "CASE WHEN is_archived THEN 'archived' ELSE status END"
@@ -89,9 +89,9 @@ class StoredCatalogue:
     def shared_ids(self) -> list[str]:
         return self._column("id", "id NOT NULL GROUP BY id HAVING count(*) > 1")
 
-    def places(self, code: Sequence[str] = ()) -> dict[str, int]:
-        query = f"SELECT place, count(*) FROM records WHERE is_open AND type != ? AND NOT ({_UNPLACED}) GROUP BY place"
-        return dict(self._database.execute(query, (HANDOFF.name, encode(code).decode())))
+    def places(self) -> dict[str, int]:
+        query = "SELECT place, count(*) FROM records WHERE is_open AND type != ? GROUP BY place"
+        return dict(self._database.execute(query, (HANDOFF.name,)))
 
     def tags(self) -> list[tuple[str, str, int]]:
         return self._database.execute("SELECT tag, place, count FROM tags ORDER BY tag, place").fetchall()
@@ -138,8 +138,13 @@ class StoredCatalogue:
         query = "path IN (SELECT path FROM code_refs WHERE file IN (SELECT value FROM json_each(?))) ORDER BY path"
         return self._counted(query, encode(list(files)).decode())
 
+    def unplaced(self) -> list[tuple[str, str, str]]:
+        # By the index of open records by place, whatever their number.
+        query = "records CROSS JOIN code_refs USING (path) WHERE is_open AND place = '' AND section IS NULL"
+        return self._database.execute(f"SELECT path, type, file FROM {query}").fetchall()
+
     def unplaced_code(self) -> list[str]:
-        query = "SELECT DISTINCT file FROM code_refs CROSS JOIN records USING (path) WHERE section IS NULL"
+        query = "SELECT DISTINCT file FROM records CROSS JOIN code_refs USING (path) WHERE section IS NULL"
         return [file for (file,) in self._database.execute(query)]
 
     def in_sections(self, markers: Sequence[str], code: Sequence[str]) -> frozenset[str]:
@@ -255,13 +260,6 @@ class StoredCatalogue:
     @cached_property
     def _totals(self) -> Mapping[str, tuple[int, str]]:
         return {} if self._counts is None else retrieval_counts.counts(self._counts)
-
-
-def _on_page(place: str, code: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the SQL condition of records that belong to a page, and the values of its placeholders."""
-    if not code:
-        return "place = ?", [place]
-    return f"(place = ? OR {_UNPLACED})", [place, encode(code).decode()]
 
 
 def _where(conditions: Iterable[Condition]) -> tuple[str, list[Any]]:

@@ -61,14 +61,20 @@ WORDS = (
 def taken(snapshot: Snapshot) -> dict[str, Any]:
     """What the catalogue answers to every question."""
     catalogue = snapshot.catalogue
+    unplaced = catalogue.unplaced()
     return {
         "top": {(t, p): ids(catalogue.top(t, p, limit)) for t in KINDS for p in PAGES for limit in (3,)},
         "anywhere": {t: ids(catalogue.top(t, None, 5)) for t in KINDS},
         "blocking": ids(catalogue.blocking(4)),
         "count": {(t, p): catalogue.count(t, p) for t in KINDS for p in PAGES},
-        "top_with_code": {(t, p): ids(catalogue.top(t, p, 3, COVERED)) for t in KINDS for p in PAGES},
-        "count_with_code": {(t, p): catalogue.count(t, p, COVERED) for t in KINDS for p in PAGES},
-        "places_without_code": catalogue.places(COVERED),
+        "top_with_code": {
+            (t, p): ids(
+                catalogue.top(t, p, 3, [path for path, name, file in unplaced if name == t and file in COVERED])
+            )
+            for t in KINDS
+            for p in PAGES
+        },
+        "unplaced": sorted(unplaced),
         "unplaced_code": sorted(catalogue.unplaced_code()),
         "tags": catalogue.tags(),
         "latest": ids([found] if (found := catalogue.latest()) else []),
@@ -128,8 +134,9 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         "blocking": ids(blocking[:4]),
         "count": {(t, p): len(at(t, p)) for t in KINDS for p in PAGES},
         "top_with_code": {(t, p): best(at(t, p, True), 3) for t in KINDS for p in PAGES},
-        "count_with_code": {(t, p): len(at(t, p, True)) for t in KINDS for p in PAGES},
-        "places_without_code": dict(Counter(place_of(r) for r in opened if r in known and not is_in_b(r))),
+        "unplaced": sorted(
+            {(r.path, r.memory_type, code_path(ref)) for r in opened if r.section is None for ref in r.code_refs}
+        ),
         "unplaced_code": sorted({code_path(ref) for r in records if r.section is None for ref in r.code_refs}),
         "tags": sorted((tag, place, count) for (tag, place), count in tags.items()),
         "latest": ids(sorted(known, key=lambda r: (r.timestamp, r.path))[-1:]),

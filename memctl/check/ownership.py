@@ -50,10 +50,15 @@ def _memory(subject: CheckContext, staged: StagedWork) -> Iterator[Finding]:
 
 
 def _code(subject: CheckContext, staged: StagedWork) -> Iterator[Finding]:
-    """Yield findings for staged code that a section's globs match; each is in the file of the section's page."""
+    """Yield findings for staged code that a section's globs match; each is in the file of the section's page.
+
+    Code that several sections cover may be changed by each of their owners, or two of them could lock each other out.
+    """
     code = [path for path in staged.paths if not path.startswith(f"{subject.snapshot.prefix}/")]
-    for page in subject.snapshot.outline.sections:
-        held = staged.state.live(page.id, subject.now)
+    owned = [(page, staged.state.live(page.id, subject.now)) for page in subject.snapshot.outline.sections]
+    own = [glob for page, held in owned if held and held.owner_agent_id == staged.agent for glob in page.paths]
+    code = sorted(set(code).difference(matching(code, own)))
+    for page, held in owned:
         if held is None or held.lets_write(staged.agent):
             continue
         if covered := matching(code, page.paths):

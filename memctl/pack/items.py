@@ -71,8 +71,10 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
     """
     origin = origins.get(record.path)
     code = [origin.described(ref) if origin else ref for ref in record.code_refs]
+    blockers = (snapshot.find(name) for name in record.blocked_by if record.is_open)
     facts = facts_of({
         "status": record.status, "completion": record.completion_percentage, "severity": record.severity,
+        "blocked_by": ", ".join(other.id for other in blockers if other is not None and other.is_open),
         "importance": record.importance, "date": record.timestamp, "by": record.agent_id, "section": record.section,
         "tags": ", ".join(record.tags), "code": ", ".join(code), "commit": origin.commit if origin else None,
     })  # fmt: skip

@@ -16,6 +16,7 @@ from memctl.pages import freshness, repository_paths
 from memctl.pages.file_query import FileQuery, start_revision
 from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING, Referral, references_to_files
 from memctl.pages.line_references import CurrentFile, LineReference, follow
+from memctl.pages.renamed_files import fixed_path
 from memctl.pages.repository_paths import files_below
 from memctl.record import ids
 from memctl.record.errors import InvalidRecord
@@ -259,7 +260,7 @@ def record_names(text: str) -> dict[str, str]:
 
 
 def _sections(snapshot: Snapshot, query: FileQuery) -> tuple[tuple[Page, tuple[str, ...]], ...]:
-    """Return the sections that cover a file or folder, each with its globs that match.
+    """Return the sections that cover a file or folder, each with its globs that match; the innermost comes first.
 
     For a folder they are followed by the sections that cover files in it.
     """
@@ -270,7 +271,11 @@ def _sections(snapshot: Snapshot, query: FileQuery) -> tuple[tuple[Page, tuple[s
         for page in snapshot.outline.sections
     )
     found = [(page, globs) for page, globs in matching if globs and repository_paths.matching(files, page.paths)]
-    return tuple(sorted(found, key=lambda item: item[0].id not in covering))
+
+    def place(item: tuple[Page, tuple[str, ...]]) -> tuple[bool, int]:
+        return item[0].id not in covering, -max(len(fixed_path(glob)) for glob in item[1])
+
+    return tuple(sorted(found, key=place))
 
 
 def _pages(snapshot: Snapshot, query: FileQuery) -> tuple[PageReference, ...]:

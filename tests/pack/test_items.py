@@ -48,3 +48,18 @@ def test_page_changed_after_a_search_becomes_an_item_with_its_title_only(repo: P
     assert "monthly" in memctl("search", "zebra").out
     item = items.of_result(snapshot, found)
     assert (item.title, item.body) == ("Billing", "")
+
+
+def test_an_item_names_what_blocks_it_as_long_as_that_is_open(memctl: Memctl) -> None:
+    memctl("issue", "Cap the jar", "--next", "Add a cap")
+    memctl("issue", "Jar leaks", "--blocks", "ISS-2025-11-04-001")
+    blocked = {
+        "markdown": "blocked by ISS",
+        "xml": 'blocked_by="ISS',
+        "yaml": "blocked by ISS",
+        "tokens": "blocked by ISS",
+    }
+    for form, text in blocked.items():
+        assert f"{text}-2025-11-04-002" in memctl("rehydrate", "--format", form).out
+    memctl("resolve", "ISS-2025-11-04-002")
+    assert "blocked" not in memctl("rehydrate").out

@@ -430,3 +430,13 @@ def test_log_of_a_record_in_a_shallow_clone_does_not_list_the_first_commit_as_it
     assert "Use uv" in memctl("log", own, where=tmp_path / "shallow").out
     (one,) = memctl("log", "--json", where=tmp_path / "shallow").data["commits"]
     assert (one["is_boundary"], one["paths"], one["ids"]) == (True, [], [own])
+
+
+def test_the_innermost_section_of_a_file_comes_first(repo: Path, memctl: Memctl) -> None:
+    (repo / "lib/tls").mkdir(parents=True)
+    (repo / "lib/tls/a.c").write_text("int a;\n")
+    git(repo, "add", "lib")
+    memctl("section", "add", "Library", "--path", "lib/**")
+    memctl("section", "add", "TLS", "--path", "lib/tls/**")
+    why = memctl("why", "lib/tls/a.c", "--json").data
+    assert [section["id"] for section in why["sections"]] == ["§2.2", "§2.1"]

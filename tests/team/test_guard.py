@@ -141,6 +141,18 @@ def test_staged_code_that_the_section_covers_is_refused(memctl: Memctl, bob: Mem
     assert findings(memctl("check", "--staged", "--json", code=None)) == []
 
 
+def test_code_of_two_sections_may_be_changed_by_the_owner_of_either(memctl: Memctl, bob: Memctl, owned: Path) -> None:
+    memctl("section", "add", "Source", "--path", "src/**")
+    memctl("own", "acquire", "2.3", "--reason", "layout")
+    (owned / "src" / "pay" / "a.py").write_text("x = 2\n")
+    git(owned, "add", "-A")
+    for agent in (memctl, bob):
+        assert findings(agent("check", "--staged", "--json", code=None)) == []
+    bob("own", "release", "2.1")
+    ((page, message),) = findings(bob("check", "--staged", "--json", code=None))
+    assert (page, message[:33]) == (".memory/sections/2.3-source.md", "src/pay/a.py: §2.3 is owned by cl")
+
+
 def test_staged_changes_and_deletions_in_an_owned_section_are_refused(memctl: Memctl, owned: Path) -> None:
     page = owned / ".memory" / "details" / "3.1-cards.md"
     page.write_text(page.read_text() + "\nBy hand.\n")

@@ -17,6 +17,7 @@ from memctl.text.phrases import quantity
 _FACTS = {
     "status": "{}",
     "completion": "{} % done",
+    "blocked_by": "blocked by {}",
     "importance": "importance {}/10",
     "date": "{}",
     "section": "{}",

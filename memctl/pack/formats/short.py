@@ -52,7 +52,14 @@ _FIELDS = {
     "lesson": "lesson",
     "applicability": "applies",
 }
-_FACTS = {"importance": "i{}", "completion": "{}%", "severity": "{}", "by": "{}", "commit": "@{}", "tags": "#{}"}
+_FACTS = {
+    "importance": "i{}",
+    "completion": "{}%",
+    "blocked_by": "blocked by {}",
+    "by": "{}",
+    "commit": "@{}",
+    "tags": "#{}",
+}
 _NEVER_FOLD = 1 << 30
 _FENCES = ("```", "~~~")
 # Characters that end a line for some readers; text after them is indented, too.

@@ -216,7 +216,8 @@ def _renamed_hint(reference: str, renamed: Mapping[str, str], *, is_final: bool 
     new_paths = meanings(reference.removeprefix("§4."), renamed)
     if len(new_paths) > 1:
         return f"it may mean {' or '.join(new_paths[:3])} now: write the path that is meant"
-    end = "" if is_final else ": `memctl check --fix` writes the new path"
+    is_left = is_final or (reference.startswith("§4.") and not all(map(mentions.is_path, new_paths)))
+    end = "" if is_left else ": `memctl check --fix` writes the new path"
     return f"the path is {new_paths[0]} now{end}" if new_paths else ""
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 # "Unable to create '/repo/.git/refs/heads/main.lock': File exists." (lockfile.c), in any language of Git's
 _LOCK_FILE = r"[^\w/.](/[^'\"\n]{1,4096}?\.lock)\b"  # compiled when one is wanted: every hook imports this
+_LOCK_FILE_WITH_QUOTE = r"[^\w/.](/[^\n]{1,4096}?\.lock)\b"  # in a folder such as "Bob's work"
 _CONFIG_FILE = r"could not lock config file ([^\n]{1,4096}): "  # names the file that is locked (config.c)
 _WORKTREE_FILES = ("index", "HEAD")
 _CLONE_FILES = ("HEAD", "config", "packed-refs", "shallow")
@@ -23,7 +24,7 @@ def parse(stderr: str, top: Path) -> Path | None:
 
     `top` is the worktree's root, to which some of Git's messages are relative.
     """
-    if match := re.search(_LOCK_FILE, stderr):
+    if match := re.search(_LOCK_FILE, stderr) or re.search(_LOCK_FILE_WITH_QUOTE, stderr):
         return Path(match[1])
     if match := re.search(_CONFIG_FILE, stderr):
         return top / f"{match[1]}.lock"

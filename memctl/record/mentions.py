@@ -39,6 +39,11 @@ def in_text(text: str, first_line: int = 1) -> list[Mention]:
     return [Mention(line + first_line - 1, reference) for line, reference in _references(text)]
 
 
+def is_path(path: str) -> bool:
+    """Return whether a § reference can name a path: not one with a space or a bracket, at which the reference ends."""
+    return "*" not in path and [mention.text for mention in in_text(f"§4.{path}")] == [f"§4.{path}"]
+
+
 @lru_cache(maxsize=8)  # one command calls it up to four times for the same page
 def _references(text: str) -> tuple[tuple[int, str], ...]:
     """Return the line (from 1) and the text of each id or § marker outside of code, each once per line."""

@@ -197,7 +197,8 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
 
         A folder is covered by a glob for the files in it, be it for all of them (`lib/**`) or for those of a kind
         (`lib/*.py`): what is said of the folder is said of these. A glob for one file (`lib/a.py`), for files below the
-        folder (`lib/tls/**`), or for files anywhere (`*.py`) does not cover it.
+        folder (`lib/tls/**`), or for files anywhere (`*.py`) does not cover it. A glob such as `lib/**/*.py` is for
+        those of `lib`: what else it matches may be a file as well as a folder.
         """
         within = f"{path.rstrip('/')}/{_ANY_FILE}"
         return {marker for marker, globs in self._globs if {globs.match(path), globs.match(within)} != {None}}
@@ -256,7 +257,9 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
 
         def widened(glob: str) -> tuple[str, ...]:
             folder, slash, name = glob.rpartition("/")
-            is_for_kind = slash and not glob.startswith("!") and any(sign in name for sign in "*?[")
+            folder = folder.removesuffix("/**")
+            is_one = slash and not glob.startswith("!") and not any(sign in folder for sign in "*?[")
+            is_for_kind = is_one and any(sign in name for sign in "*?[")
             return (glob, f"{folder}/{_ANY_FILE}") if is_for_kind else (glob,)
 
         return [(page.id, Globs(glob for each in page.paths for glob in widened(each))) for page in self.sections]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -400,17 +401,21 @@ def _about_results(events: Sequence[Event]) -> list[Question]:
     texts = [_text_of(event) for event in events]
     others = _plain("\n".join(text for event, text in zip(events, texts, strict=True) if event.kind != RESULT))
     lines: dict[str, tuple[str, str]] = {}  # value -> the line in which it came up, and the tool; "" if not in a result
+    is_told = lru_cache(maxsize=None)(lambda line: _plain(line) in others)  # many values are in one line
     used: dict[str, str] = {}  # line -> question
     tools = {event.call: event.tool for event in events if event.kind == CALL}
     for event, text in zip(events, texts, strict=True):
         if event.kind == RESULT:
             for line in text.split("\n"):
+                number = _NUMBERED.match(line)
+                own = line[number.end() if number else 0 :].strip()
+                place = own if len(own) <= _LINE[1] else "", tools.get(event.call, "a tool")
                 for value in _WORD.findall(line):
-                    lines.setdefault(value, (_NUMBERED.sub("", line, count=1).strip(), tools.get(event.call, "a tool")))
+                    lines.setdefault(value, place)
             continue
         for value in filter(_VALUE.search, dict.fromkeys(_WORD.findall(text))):
             line, tool = lines.setdefault(value, ("", ""))
-            if len(value) >= _SHORTEST_VALUE and _LINE[0] <= len(line) <= _LINE[1] and _plain(line) not in others:
+            if len(value) >= _SHORTEST_VALUE and _LINE[0] <= len(line) <= _LINE[1] and not is_told(line):
                 used.setdefault(line, f"What did {tool} show about {value}?")
     asked = [Question(ask, OF_RESULT, said=one_line(line)) for line, ask in used.items()]
     return [asked[place * len(asked) // MOST] for place in range(MOST)] if len(asked) > MOST else asked

@@ -95,6 +95,6 @@ def _with_present_paths(text: str, written: Iterable[str], renamed: Mapping[str,
     """
     for reference in written:
         new_paths = meanings(reference, renamed)
-        if len(new_paths) == 1:
+        if len(new_paths) == 1 and mentions.is_path(new_paths[0]):
             text = new_paths[0].join(re.split(rf"(?<=§4\.){re.escape(reference)}(?![\w@*+-]|[./]\w)", text))
     return text

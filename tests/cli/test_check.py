@@ -841,6 +841,20 @@ def test_fix_writes_whole_paths_for_abbreviations_in_pages_and_records(
         assert "hint: the path is src/tokens.py now\n" in text
 
 
+@pytest.mark.parametrize("new", ["src/the token.py", "src/(auth)/jwt.py", "src/[id].py"])
+def test_fix_leaves_a_reference_that_cannot_name_the_new_path(new: str, hand: Hand, memctl: Memctl) -> None:
+    """Behind §4 a path ends at a space or a bracket: the reference would mean another path, or none."""
+    learned = memctl("learn", "Expiry", "--lesson", "See §4.src/auth/jwt.py for how.").id
+    before = hand.read(TOKENS)
+    hand.write(f"../{new}", "")
+    hand.git("mv", "-f", "src/auth/jwt.py", new)
+    memctl("check", "--fix", code=None)
+    assert "[the signer](§4.auth.jwt)" in before
+    assert "[the signer](§4.auth.jwt)" in hand.read(TOKENS)
+    assert "See §4.src/auth/jwt.py for how.\n" in memctl("show", learned).out
+    assert f"hint: the path is {new} now\n" in memctl("check", code=None).out
+
+
 def test_fix_leaves_an_abbreviation_that_may_mean_two_renamed_files(hand: Hand, memctl: Memctl) -> None:
     hand.write("../lib/auth/jwt.py", "KEY = 1\nOTHER = 2\n")
     hand.git("add", "-A")

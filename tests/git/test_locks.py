@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from memctl.git import locks
-from memctl.git.commits import Importer
+from memctl.git.commits import Importer, update_index
+from memctl.git.repository import open_repository
 from tests.conftest import Memctl, commits, git
 from tests.write.test_mishaps import hook
 
@@ -177,3 +178,15 @@ def test_change_in_a_quicker_commit_is_not_committed_twice(
     assert commits(repo) == before + 1
     assert memctl("status", "--json").data["pending"] == []
     assert git(repo, "status", "--porcelain") == ""
+
+
+def test_a_lock_is_waited_for_in_a_folder_with_an_apostrophe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = tmp_path / "Bob's work"
+    top.mkdir()
+    git(top, "init", "--quiet")
+    (lock := top / ".git" / "index.lock").touch()
+    monkeypatch.setattr("memctl.git.commits._LOCK_PATIENCE", 20)
+    (top / "a").touch()
+    threading.Timer(0.3, lock.unlink).start()
+    update_index(open_repository(top), ["a"])
+    assert git(top, "ls-files").split() == ["a"]

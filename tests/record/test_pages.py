@@ -168,6 +168,8 @@ def test_outline_is_sorted_by_number_and_skips_broken_pages() -> None:
         (["lib/*.py"], "lib/tls/", False), (["lib/tls/**"], "lib/", False), (["lib/a.py"], "lib/", False),
         (["*.py"], "lib/", False), (["/*.py"], "lib/", False), (["lib/*.py"], "lib/a.c", False),
         (["lib/*.py", "!lib/**"], "lib/", False), (["lib/**", "!lib/*.md"], "lib/", True),
+        (["lib/**/*.py"], "lib/", True), (["lib/**/*.py"], "lib/a.md", False), (["lib/**/*.py"], "lib/b/a.py", True),
+        (["lib/*/*.py"], "lib/a.md", False), (["**/*.py"], "README.md", False), (["**/*.py"], "lib/", False),
     ],
 )  # fmt: skip
 def test_folder_is_covered_by_a_glob_for_the_files_in_it(globs: list[str], path: str, is_covered: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -375,6 +377,17 @@ def test_lines_of_results_whose_names_were_used_later_are_asked_for() -> None:
     )
     assert evaluate(whole, whole, asked).score == 1
     assert evaluate(whole, gone, asked).score == 0
+
+
+def test_a_long_line_of_a_result_is_read_once() -> None:
+    """Such as minified JSON of 500 KB: reading it for each of its words took half an hour."""
+    talk = Talk("Find out why the till is slow.")
+    talk.call("Bash", {"command": "cat till.json"}, ",".join(f'"pool_{n}":{n}' for n in range(30_000)))
+    talk.call("Bash", {"command": "trace pool_7"}, "done")
+    session = reader.read(msgspec.json.encode(talk.messages))
+    start = time.process_time()
+    assert [one for one in fidelity.generate_questions(session) if one.category == fidelity.OF_RESULT] == []
+    assert time.process_time() - start < 10
 
 
 def test_lines_of_results_that_a_call_repeats_as_a_whole_are_not_asked_for() -> None:

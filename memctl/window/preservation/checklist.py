@@ -31,7 +31,8 @@ _REPLACED = "Next"  # of lines with this label the last counts: the ones before 
 _LABELLED = re.compile(rf"{_BEFORE}((?:{_LABELS})[*_]{{0,2}}:[*_]{{0,2}}\s+\S|(?:BUG|ISSUE)-\d)")
 _SHORT = 500  # characters of a message of the user
 _AGREES = re.compile(
-    r"\W*(?:yes|yeah|yep|ok|okay|sure|do (?:it|that)|go ahead|(\d))\b\W*(?:\w+\b\W*){0,4}", re.IGNORECASE
+    r"\W*(?:yes|yeah|yep|ok|okay|sure|do (?:it|that)|go ahead|(\d)(?!\s+(?!and\b|please\b)\w))\b\W*(?:\w+\b\W*){0,4}",
+    re.IGNORECASE,
 )
 _END_OF_ANSWER = 350  # characters of it in which the names are looked for; an option is looked for in all of it
 _NAME = re.compile(r"\b(?=[\w./@:-]*[\d_/])\w[\w./@:-]*\w")

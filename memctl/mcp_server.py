@@ -143,6 +143,8 @@ class _MemoryTools:
             raise MemctlError("no change is given", "give values, add or resolution")
         memory, lines = self._open(ctx), list[str]()
         others = {name: add.pop(name) for name in OTHER_END if name in add}
+        for other in (other for ids in others.values() for other in _list(ids)):
+            memory.get(other)  # an unknown id is refused before anything is written
         if resolution and memory.get(id).memory_type == STATE.name:  # it has no resolution, but says what was done
             add, resolution = {**add, _DONE: [*_list(add.get(_DONE, [])), resolution]}, ""
             values = {**values, "status": STATE.resolved, "completion_percentage": 100}

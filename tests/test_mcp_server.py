@@ -126,13 +126,17 @@ def test_an_update_links_records_and_finishes_a_state(repo: Path, memctl: Memctl
         )
         newer = await call(client, "update", id="LRN-2025-11-04-002", add={"supersedes": "LRN-2025-11-04-001"})
         assert newer.startswith("linked ")
+        unknown = {"tags": "slow", "relates_to": "LRN-1999-01-01-001"}
+        assert (await call(client, "update", id="LRN-2025-11-04-002", add=unknown)).startswith("ERROR ")
 
     with_client(repo, ask)
     state = memctl("show", "STA-2025-11-04-001", "--json").data["records"][0]
     assert (state["status"], state["completion_percentage"]) == ("done", 100)
     assert state["content"]["substeps_completed"] == ["Jobs are in a table"]
     assert state["blocked_by"] == ["ISS-2025-11-04-001"]
-    assert memctl("show", "LRN-2025-11-04-001", "--json").data["records"][0]["status"] == "superseded"
+    older, newer = memctl("show", "LRN-2025-11-04-001", "LRN-2025-11-04-002", "--json").data["records"]
+    assert older["status"] == "superseded"
+    assert newer["tags"] == []
 
 
 def test_recall_of_a_long_record_leaves_room_in_a_window(repo: Path, memctl: Memctl) -> None:

@@ -49,7 +49,11 @@ _HAS_DONE = lazy_regex(
 )
 _PATH = lazy_regex(r"(?:[\w.@-]+/)*[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}\b|(?:[\w.@-]+/)+[\w@-]+")
 _COMMIT_MADE = lazy_regex(r"^\[[^\]\n]*?([0-9a-f]{7,40})\]", re.MULTILINE)
-_WHOLE = lazy_regex(r"(?i)\b(?:all|both|each|every(?:thing)?|it|that|them|these|this|those)\b(?!.*\?)")
+# Words for all next actions in an order, such as "do both", but not in a report ("it is broken", "all tests fail").
+_WHOLE = lazy_regex(
+    r"(?is)^(?!.*\b(?:is|are|was|were|has|have|does|did|broke|crash(?:es|ed)|fail(?:s|ed|ing)?)\b)(?!.*\w['\u2019][st]\b)"
+    r".*\b(?:all|both|each|every(?:thing)?|it|that|them|these|this|those)\b(?!.*\?)"
+)
 _LEADING_VERB = lazy_regex(r"^[A-Z]?[a-z]+ (?=\S)")
 
 Line = Callable[[str, int], str]

@@ -245,6 +245,10 @@ EDIT = Event(CALL, tool="Write", arguments={"file_path": "CHANGELOG.md", "conten
         ),
         ((Event(PROMPT, "write the changelog first"),), AHEAD),
         ((Event(PROMPT, "thanks!"),), AHEAD),
+        ((Event(PROMPT, "fix it"), EDIT), ()),
+        ((Event(PROMPT, "it is broken"), Event(CALL, tool="Edit", arguments={"file_path": "lib.py"})), AHEAD),
+        ((Event(PROMPT, "it\u2019s broken"), Event(CALL, tool="Edit", arguments={"file_path": "lib.py"})), AHEAD),
+        ((Event(PROMPT, "it still fails"), Event(CALL, tool="Edit", arguments={"file_path": "lib.py"})), AHEAD),
         (
             (Event(PROMPT, "rename the flag"), EDIT, Event(ANSWER, "Renamed. The API is not deployed yet."),
              Event(PROMPT, "yes, and format it"), EDIT),

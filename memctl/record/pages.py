@@ -8,7 +8,7 @@ repository. rules.md#levels-of-pages has the rules.
 # Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import count
@@ -179,7 +179,7 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         that name no section but refer to a file or folder that such a section covers.
         """
         details = (page.id for marker in sections for page in self.details_of(marker))
-        covered = [path for path in catalogue.unplaced_code() if self.covering(path).intersection(sections)]
+        covered = [path for path in catalogue.unplaced_code() if self.covering(path, sections)]
         return catalogue.in_sections([*sections, *details], covered)
 
     def sections_of(self, record: Record) -> tuple[tuple[str, ...], ...]:
@@ -192,16 +192,17 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         covering = set[str]().union(*(self.covering(code_path(reference)) for reference in record.code_refs))
         return tuple((page.id,) for page in self.sections if page.id in covering)
 
-    def covering(self, path: str) -> set[str]:
+    def covering(self, path: str, among: Container[str] | None = None) -> set[str]:
         """Return the markers of the sections that cover a file or folder, which need not exist.
 
-        A folder is covered by a glob for the files in it, be it for all of them (`lib/**`) or for those of a kind
+        If `among` is given, only the sections with these markers are looked at. A folder is covered by a glob for the files in it, be it for all of them (`lib/**`) or for those of a kind
         (`lib/*.py`): what is said of the folder is said of these. A glob for one file (`lib/a.py`), for files below the
         folder (`lib/tls/**`), or for files anywhere (`*.py`) does not cover it. A glob such as `lib/**/*.py` is for
         those of `lib`: what else it matches may be a file as well as a folder.
         """
         within = f"{path.rstrip('/')}/{_ANY_FILE}"
-        return {marker for marker, globs in self._globs if {globs.match(path), globs.match(within)} != {None}}
+        globs = (item for item in self._globs if among is None or item[0] in among)
+        return {marker for marker, each in globs if {each.match(path), each.match(within)} != {None}}
 
     def enclosing(self, marker: str) -> tuple[str, ...]:
         """Return the markers of the page in which a marker is, and of the section to which that page belongs.

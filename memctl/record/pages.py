@@ -195,10 +195,11 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
     def covering(self, path: str, among: Container[str] | None = None) -> set[str]:
         """Return the markers of the sections that cover a file or folder, which need not exist.
 
-        If `among` is given, only the sections with these markers are looked at. A folder is covered by a glob for the files in it, be it for all of them (`lib/**`) or for those of a kind
-        (`lib/*.py`): what is said of the folder is said of these. A glob for one file (`lib/a.py`), for files below the
-        folder (`lib/tls/**`), or for files anywhere (`*.py`) does not cover it. A glob such as `lib/**/*.py` is for
-        those of `lib`: what else it matches may be a file as well as a folder.
+        If `among` is given, only the sections with these markers are looked at. A folder is covered by a glob for the
+        files in it, be it for all of them (`lib/**`) or for those of a kind (`lib/*.py`): what is said of the folder is
+        said of these. A glob for one file (`lib/a.py`), for files below the folder (`lib/tls/**`), or for files
+        anywhere (`*.py`) does not cover it. A glob such as `lib/**/*.py` is for those of `lib`: what else it matches
+        may be a file as well as a folder.
         """
         within = f"{path.rstrip('/')}/{_ANY_FILE}"
         globs = (item for item in self._globs if among is None or item[0] in among)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
@@ -313,6 +313,8 @@ LONG_TITLE = memory(
 @given(memories, st.integers(300, 4_000), st.integers(1, 4_000), families)
 @example(LONG_TITLE, 300, 3, "claude")
 def test_a_greater_budget_loses_no_record_of_the_first_class(made: Memory, small: int, more: int, family: str) -> None:
+    # Two titles of 100 emoji have 600 tokens: which of them a pack of less names is not promised.
+    assume(small >= 1_000 or sum(len(record.title.encode()) >= 400 for record in open_records(made)) < 2)
     before, after = made.pack(small, family), made.pack(small + more, family)
     first = first_class(made)
     assert first & named(before) <= named(after)

@@ -222,10 +222,9 @@ class _PackBuilder:
         """Return the items that fit beside a frame; [] if it has no room for those that are whole in any frame."""
         if not frame.has_parts:
             return []
-        first = self._first or self._single_item(frame)
-        if first and self.cost(frame, first) > self._budget:
+        if self._first and self.cost(frame, self._first) > self._budget:
             return []
-        chosen = self._take(frame, first)
+        chosen = self._take(frame)
         while chosen and self.cost(frame, chosen) > self._budget:
             chosen.pop()
         if chosen:
@@ -234,27 +233,9 @@ class _PackBuilder:
         candidates = chain(self._ordered_items, self._further_items())
         return next(([item] for item in candidates if self.cost(frame, [item]) <= self._budget), [])
 
-    def _single_item(self, frame: Frame) -> list[Item]:
-        """Return the most important item of rank FIRST that fits alone, in a list; [] if none does.
-
-        A less important item may be shorter, so that a smaller budget has it. Its title must fit, too, and is named.
-        """
-        named, shorter = self._named, list[Item]()
-        for item in self._ordered_items:
-            least = self._costs[shorter[-1].key] if shorter else math.inf
-            if self._parts[item.key].rank == FIRST and self._costs[item.key] < least:
-                shorter.append(item)
-        for place, item in enumerate(shorter, start=1):
-            titled = [other for other in shorter[place:] if other not in named]
-            self._named, self._left_out_cache = [*named, *titled], (None, [])
-            if (frame.has_titles or place == len(shorter)) and self.cost(frame, [item]) <= self._budget:
-                return [item]
-        self._named = named
-        return []
-
-    def _take(self, frame: Frame, first: list[Item]) -> list[Item]:
+    def _take(self, frame: Frame) -> list[Item]:
         """Return the items that fit beside the frame and the share of the list, each text once."""
-        chosen = list(first)
+        chosen = list(self._first)
         bodies = {item.body for item in chosen if item.body}
         room = self._budget - self.cost(frame, chosen)
         for item in self.draft.items():

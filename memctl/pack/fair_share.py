@@ -1,7 +1,7 @@
 """Choose which of the most important items of a pack are included whole, and which only by title.
 
 A person who gives a larger budget must not lose an item: what a smaller budget names, a larger one names at least by
-title. Five rules ensure this:
+title. Four rules ensure this:
 
 - Items that belong to the front of the pack (`Candidate.lead`) mostly come first. Items without text come last, since
   their titles say everything.
@@ -9,14 +9,13 @@ title. Five rules ensure this:
 - An item that does not fit is skipped, and a shorter item after it may be whole. But the shorter one is whole only if
   its title has room, too, together with those of all items before it: a larger budget may include the skipped item
   whole, and then has only the title of the shorter one.
-- An item that is shorter than all before it may be the only one that a small budget has, so its title always has room.
 - Room is kept for all these titles. What they don't need is used only when each of the most important items had its
   turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence
 from math import ceil, log2
 from statistics import median_low
 from typing import NamedTuple
@@ -89,27 +88,21 @@ def choose(
 
     `ordered` are the candidates in the order of `in_turn`. `later` are items that the caller may include whole in other
     room of the pack; in case it has too little, their titles get room here. All titles together take at most
-    `for_titles` of the tokens, beside those of the items that a budget for a single item may include. If the first
-    candidate does not fit into `room`, it may take up to `alone` tokens.
+    `for_titles` of the tokens. If the first candidate does not fit into `room`, it may take up to `alone` tokens.
     """
     number, spent = 0, 0
     titles = sum(candidate.title for candidate in (*ordered, *later))
-    shorter = _shorter(ordered)
-    owed, shorter_keys = sum(candidate.title for candidate in shorter), {candidate.key for candidate in shorter}
     for candidate in ordered:
         most = room if number else max(room, alone)
-        left_titles, left_owed = titles - candidate.title, owed - candidate.title * (candidate.key in shorter_keys)
-        if spent + candidate.cost + min(for_titles + left_owed, left_titles) > most:
+        if spent + candidate.cost + min(for_titles, titles - candidate.title) > most:
             break
-        number, spent, titles, owed = number + 1, spent + candidate.cost, left_titles, left_owed
+        number, spent, titles = number + 1, spent + candidate.cost, titles - candidate.title
+    left = room - spent - min(for_titles, titles)
     waiting = sorted(
         (*ordered[number:], *later),
         key=lambda candidate: (-candidate.lead, candidate.lead > 0 and not candidate.counted),
     )
-    if not number:
-        return Choice((), tuple(candidate.key for candidate in _titled(waiting, for_titles, set())))
-    named = _titled(waiting, for_titles, shorter_keys)
-    left = room - spent - min(for_titles + owed, titles)
+    named = list(_titled(waiting, for_titles))
     keys, fillers = {candidate.key for candidate in named}, list[str]()
     for candidate in ordered[number:]:
         if candidate.key not in keys:
@@ -121,23 +114,10 @@ def choose(
     return Choice(whole, tuple(candidate.key for candidate in named if candidate.key not in fillers))
 
 
-def _shorter(ordered: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates that are shorter than all before them.
-
-    Some budget has room for such a candidate and for none before it, so a larger budget has to name it.
-    """
-    shorter: list[Candidate] = []
-    for candidate in ordered:
-        if not shorter or candidate.cost < shorter[-1].cost:
-            shorter.append(candidate)
-    return shorter
-
-
-def _titled(waiting: Sequence[Candidate], room: float, owed: Set[str]) -> list[Candidate]:
-    """Return the candidates with the keys `owed`, and of the others the first ones whose titles have room together."""
-    named = []
+def _titled(waiting: Sequence[Candidate], room: float) -> Iterator[Candidate]:
+    """Yield candidates from the first on while their titles have room together."""
     for candidate in waiting:
-        room -= 0 if candidate.key in owed else candidate.title
-        if candidate.key in owed or room >= 0:
-            named.append(candidate)
-    return named
+        room -= candidate.title
+        if room < 0:
+            return
+        yield candidate

@@ -303,15 +303,8 @@ def named(pack: Pack) -> set[str]:
     return {*pack.included(), *(left.id for left in pack.left_out if re.search(rf"{left.id} \S", pack.text))}
 
 
-LONG_TITLE = memory(
-    ({"memory_type": "learning", "title": "😀" * 100}, "word " * 16),
-    ({"memory_type": "learning", "title": "Login is slow"}, "x " * 60),
-)
-
-
 @settings(max_examples=4 * settings.default.max_examples)
 @given(memories, st.integers(300, 4_000), st.integers(1, 4_000), families)
-@example(LONG_TITLE, 300, 3, "claude")
 def test_a_greater_budget_loses_no_record_of_the_first_class(made: Memory, small: int, more: int, family: str) -> None:
     # Two titles of 100 emoji have 600 tokens: which of them a pack of less names is not promised.
     assume(small >= 1_000 or sum(len(record.title.encode()) >= 400 for record in open_records(made)) < 2)

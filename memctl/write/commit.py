@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -107,14 +107,7 @@ def commit_all(
         if is_stuck:
             return outcomes
         handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
-        differing = pending_state.uncommitted(memory).items()
-        edited = [path for path, code in differing if path not in handled and manual_edits.is_ours(path, code)]
-        odd = {path: why for path in edited if (why := manual_edits.objection(memory, path, **allowed))}
-        gone = [path for path in edited if path not in odd and not (memory.folder / path).exists()]
-        if gone:
-            others = [path for path, _ in differing if path in odd or path not in edited]
-            odd |= manual_edits.misnamed(memory, gone, others)
-        rest = [path for path in edited if path not in odd]
+        rest, odd = _edits_by_hand(memory, handled, allowed)
         made = _commit_by_hand(memory, rest, dry_run) if rest else None
         # Rendered documents may be equal to HEAD's.
         outcomes += [made] if made and (made.commit or made.pending) else []
@@ -125,6 +118,23 @@ def commit_all(
             for path, (why, hint) in odd.items()
         )
         return [*outcomes, *left]
+
+
+def _edits_by_hand(
+    memory: Memory, handled: Collection[str], allowed: Mapping[str, bool]
+) -> tuple[list[str], dict[str, tuple[str, str]]]:
+    """Return the paths of files edited by hand that can be committed, and those of others, each with why and a hint.
+
+    The paths `handled` are left out. `allowed` has the options of `commit_all` that allow an edit.
+    """
+    differing = pending_state.uncommitted(memory).items()
+    edited = [path for path, code in differing if path not in handled and manual_edits.is_ours(path, code)]
+    odd = {path: why for path in edited if (why := manual_edits.objection(memory, path, **allowed))}
+    gone = [path for path in edited if path not in odd and not (memory.folder / path).exists()]
+    if gone:
+        others = [path for path, _ in differing if path in odd or path not in edited]
+        odd |= manual_edits.misnamed(memory, gone, others)
+    return [path for path in edited if path not in odd], odd
 
 
 def commit_waiting(

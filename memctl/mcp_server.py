@@ -95,7 +95,7 @@ class _MemoryTools:
     def recall(
         self, ctx: _Ctx, query: Annotated[str, Field(description="words, an id, or a marker such as §2.1")]
     ) -> str:
-        """Find what the project's memory has: records, pages, past sessions; an id gives a record whole."""
+        """Find what the project's memory has: records, pages, past sessions; an id gives its record."""
         memory = self._open(ctx)
         return _with_notice(memory, _recall(memory, query.strip()))
 

@@ -10,7 +10,7 @@ from memctl.errors import MemctlError
 from memctl.record.errors import describe, field_and_message
 from memctl.record.frontmatter import read_yaml
 
-FORMAT = 1
+FORMAT = 2  # of new memories; format 1 is read and written as before, until `memctl upgrade`
 DEFAULT_BRANCH = "default-branch"  # a value of `docs`
 EACH, BATCH = "each", "batch"  # the values of `commits`
 COMMITS_HINT = """write one of these lines:

@@ -265,7 +265,7 @@ def test_a_name_that_is_not_utf_8_is_reported(hand: Hand, memctl: Memctl, style:
 @pytest.mark.parametrize(
     ("path", "old", "new"),
     [
-        ("config.yaml", "format: 1", 'format: 1\ncheck_ignore: ["no rule\\n::error::b"]'),
+        ("config.yaml", "format: 2", 'format: 2\ncheck_ignore: ["no rule\\n::error::b"]'),
         (LEARNING, "importance: 5", 'importance: 5\n"a\\n::error::b": 1\n"a\\n::error::b": 2'),
     ],
     ids=["in the settings", "in a key"],

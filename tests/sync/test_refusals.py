@@ -196,7 +196,7 @@ def test_memory_deleted_at_the_remote_is_refused(memctl: Memctl, one: Path, two:
 
 def test_newer_format_at_the_remote_is_refused(memctl: Memctl, one: Path, two: Path) -> None:
     config = one / ".memory" / "config.yaml"
-    write(one, ".memory/config.yaml", config.read_text().replace("format: 1", "format: 2"))
+    write(one, ".memory/config.yaml", config.read_text().replace("format: 2", "format: 3"))
     git(one, "push", "-q")
     result = refused(memctl, two)
     assert "origin/main:.memory/config.yaml: this memory has format 2" in result.err

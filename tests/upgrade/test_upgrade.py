@@ -471,7 +471,7 @@ def test_newer_format_is_refused_by_every_command(memctl: Memctl, repo: Path) ->
         "guide",
     }
     config = repo / ".memory" / "config.yaml"
-    config.write_text(config.read_text().replace("format: 1", "format: 2"))
+    config.write_text(config.read_text().replace("format: 1", "format: 3"))
     before = state(repo)
     for command in given:
         result = memctl(*command, code=None)

@@ -37,7 +37,7 @@ def test_a_document_may_begin_with_three_dashes() -> None:
 
 def test_newer_format_is_reported_before_other_errors() -> None:
     error = complaint("format: 3\nproject: [new, shape]\n")
-    assert "format 2" in error.message
+    assert "format 3" in error.message
     assert error.hint == "install a newer version of memctl"
 
 

@@ -140,7 +140,7 @@ def test_newer_format_is_refused(repo: Path, memctl: Memctl) -> None:
     config = repo / ".memory" / "config.yaml"
     config.write_text(config.read_text().replace("format: 2", "format: 3"))
     failed = memctl("list", code=1)
-    assert "format 2" in failed.err
+    assert "format 3" in failed.err
     assert "install a newer version of memctl" in failed.err
 
 

@@ -199,7 +199,7 @@ def test_newer_format_at_the_remote_is_refused(memctl: Memctl, one: Path, two: P
     write(one, ".memory/config.yaml", config.read_text().replace("format: 2", "format: 3"))
     git(one, "push", "-q")
     result = refused(memctl, two)
-    assert "origin/main:.memory/config.yaml: this memory has format 2" in result.err
+    assert "origin/main:.memory/config.yaml: this memory has format 3" in result.err
     assert "hint: install a newer version of memctl" in result.err
 
 

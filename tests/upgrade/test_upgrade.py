@@ -476,7 +476,7 @@ def test_newer_format_is_refused_by_every_command(memctl: Memctl, repo: Path) ->
     for command in given:
         result = memctl(*command, code=None)
         if command[0] == "hook":  # what hooks did can be read all the same
-            assert "can do nothing in this folder: .memory/config.yaml: this memory has format 2" in result.err
+            assert "can do nothing in this folder: .memory/config.yaml: this memory has format 3" in result.err
             continue
         assert result.code == 1, command
         assert "this memory has format 2; this memctl reads formats up to 1" in result.err, command

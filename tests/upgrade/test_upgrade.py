@@ -564,7 +564,7 @@ def test_sessions_of_the_other_hosts_begin_and_end(
     assert memctl("hook", "log", "--faults", "--json").data["faults"] == []
 
 
-def _all_commands() -> list[tuple[str, ...]]:
+def commands_with_memory() -> list[tuple[str, ...]]:
     """Every command that needs a memory, as one of READS or WRITES gives it."""
     given = [*READS, *WRITES, ("render",), ("review", "§2.1"), ("commit",), ("sync",), ("install", "git")]
     given += [("archive", "DEC"), ("supersede", "DEC-2025-11-02-001", "DEC-2025-11-02-003"), ("import", "-")]
@@ -586,7 +586,7 @@ def test_newer_format_is_refused_by_every_command(memctl: Memctl, repo: Path) ->
         "init",
         "merge-file",
     }
-    given = _all_commands()
+    given = commands_with_memory()
     assert {name for group in all_commands().values() for name in group} - {one[0] for one in given} <= needs_none | {
         "completion",
         "demo",

@@ -1,11 +1,15 @@
-"""Make `868170b.tar.xz`: a project with a memory, exactly as memctl at commit 868170b leaves one behind.
+"""Make the archives here: a project with a memory, exactly as an older memctl leaves one behind.
 
-How it was made, in a clone of this repository at 868170b with this file in it (`make .venv/.installed` first):
+- `868170b.tar.xz`, made by memctl at commit 868170b: every change is a commit of the branch, and some wait for one.
+- `2270f7d8.tar.xz`, made at 2270f7d8. Besides, it has `commits: batch`, with closed batches and an open one; programs'
+  settings for servers of tools; and a second memory, in `team`, with documents on the default branch alone.
 
-    .venv/bin/python -m tests.upgrade.make tests/upgrade/868170b.tar.xz
+How one was made, in a clone of this repository at that commit with this file in it (`make .venv/.installed` first):
+
+    .venv/bin/python -m tests.upgrade.make tests/upgrade/2270f7d8.tar.xz
 
 Everything is made below PLACE, which hooks and settings then name; whoever unpacks it rewrites that (`unpacked`).
-The archive is never made again: it is what users of that version have on their disks.
+An archive is never made again: it is what users of that version have on their disks.
 """
 
 from __future__ import annotations
@@ -24,9 +28,10 @@ from tests.transcript.claude import Transcript
 from tests.world import WORLD
 
 PLACE = Path("/tmp/memctl-upgrade")
-SHOP, HOME = PLACE / "shop", PLACE / "home"
+SHOP, HOME, TEAM = PLACE / "shop", PLACE / "home", PLACE / "team"
 PROGRAM = PLACE / "bin" / "memctl"  # a name for the memctl that runs; it is not in the archive
 SESSION, LIVE = "0e4d7c52-ended", "5f6c2a10-live"
+BEFORE_BATCHES = "868170b"
 _CLOCK = "2025-11-{:02}T09:00:00Z"
 _ENV = {
     **WORLD,
@@ -49,17 +54,17 @@ def refund(cents: int) -> str:
 '''
 
 
-def _run(*command: str, stdin: str = "", **env: str) -> str:
+def _run(*command: str, stdin: str = "", where: Path = SHOP, **env: str) -> str:
     process = subprocess.run(
-        command, cwd=SHOP, env={**_ENV, **env}, input=stdin, capture_output=True, text=True, check=False
+        command, cwd=where, env={**_ENV, **env}, input=stdin, capture_output=True, text=True, check=False
     )
     if process.returncode:
         raise SystemExit(f"{command}: {process.returncode}\n{process.stdout}\n{process.stderr}")
     return process.stdout
 
 
-def _memctl(*args: str, day: int = 2, stdin: str = "", **env: str) -> str:
-    return _run(str(PROGRAM), *args, stdin=stdin, MEMCTL_NOW=_CLOCK.format(day), **env)
+def _memctl(*args: str, day: int = 2, stdin: str = "", where: Path = SHOP, **env: str) -> str:
+    return _run(str(PROGRAM), *args, stdin=stdin, where=where, MEMCTL_NOW=_CLOCK.format(day), **env)
 
 
 def _hook(host: str, day: int, **event: Any) -> str:
@@ -80,9 +85,13 @@ def make(archive: Path) -> None:
     _pages_of_sessions()
     _teamwork()
     _counters()
+    if not archive.name.startswith(BEFORE_BATCHES):
+        _servers_of_tools()
+        _team()
+        _batches()
     _at_rest()
     with tarfile.open(archive, "w:xz", preset=9) as tar:
-        for name in ("shop", "origin.git", "home", "transcripts"):
+        for name in sorted({path.name for path in PLACE.iterdir()} - {PROGRAM.parent.name}):
             tar.add(PLACE / name, name, filter=_anonymous)
     print(f"{archive}: {archive.stat().st_size} bytes")
     shutil.rmtree(PLACE)
@@ -217,6 +226,55 @@ def _counters() -> None:
     _memctl("show", "LRN-2025-11-02-001", day=8)
     _memctl("list", day=8)
     _memctl("why", "src/card.py", day=8)
+
+
+def _servers_of_tools() -> None:
+    for program, file in (("claude-code", ".mcp.json"), ("cursor", ".cursor/mcp.json")):
+        path = SHOP / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(_memctl("install", "mcp", "--for", program))
+    _run("git", "add", ".mcp.json", ".cursor")
+    _run("git", "commit", "-qm", "agents have tools")
+
+
+def _team() -> None:
+    """A second memory, whose documents are on the default branch alone: its clone is on a branch with two records."""
+    there = {"where": TEAM, "day": 6}
+    _run("git", "init", "-q", "--bare", "-b", "main", str(PLACE / "team.git"))
+    _run("git", "clone", "-q", str(PLACE / "team.git"), str(TEAM))
+    (TEAM / "team.py").write_text("TEAM = ()\n")
+    _run("git", "checkout", "-q", "-b", "main", where=TEAM)
+    _run("git", "add", "-A", where=TEAM)
+    _run("git", "commit", "-qm", "start", where=TEAM)
+    _run("git", "push", "-q", "-u", "origin", "main", where=TEAM)
+    _run("git", "remote", "set-head", "origin", "main", where=TEAM)
+    _memctl("init", "--project", "team", "--docs", "default-branch", **there)
+    _memctl("install", "git", **there)
+    _memctl("section", "add", "Members", "--path", "*.py", **there)
+    _memctl("decide", "Meet on Mondays", "--rationale", "All are there", "--section", "2.1", **there)
+    _memctl("sync", **there)
+    _run("git", "switch", "-q", "-c", "topic", where=TEAM)
+    _memctl("decide", "Meet on Tuesdays", "--rationale", "Mondays are full", **there)
+    _memctl("issue", "No room", "--severity", "critical", **there)
+    _run("git", "push", "-q", "-u", "origin", "topic", where=TEAM)
+
+
+def _batches() -> None:
+    """A batch that a commit of the user's closed, one that `memctl commit` closed, both pushed, and an open one."""
+    config = SHOP / ".memory" / "config.yaml"
+    config.write_text(config.read_text() + "commits: batch\n")
+    _memctl("commit", day=7)
+    _memctl("decide", "Queue connections", "--rationale", "The pool is small", "--alternative", "A larger pool", day=7)
+    _memctl("edit", "DEC-2025-11-07-001", "--add", "tags=database", "--reason", "To find it", day=7)
+    (SHOP / "app.py").write_text("print('the shop')\n")
+    _run("git", "commit", "-qam", "greet", MEMCTL_NOW=_CLOCK.format(7))
+    _memctl("learn", "Queues drain at night", "--lesson", "Measure at noon", day=7)
+    _memctl("learn", "Noon is busy", "--lesson", "Deploy at night", day=7)
+    _memctl("commit", day=7)
+    _memctl("sync", day=7)
+    _memctl("issue", "The queue is full", "--severity", "high", day=7)
+    _memctl("edit", "DEC-2025-11-07-001", "--set", "importance=8", "--reason", "It matters", day=7)
+    _memctl("resolve", "ISS-2025-11-07-001", "--resolution", "A longer queue", day=7)
 
 
 def _at_rest() -> None:

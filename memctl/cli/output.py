@@ -113,7 +113,7 @@ def name(path: str) -> str:
 
 def record_data(memory: Memory, record: Record) -> dict[str, Any]:
     """Return a record for JSON: its fields by name, with its path relative to the worktree's top."""
-    return {**msgspec.structs.asdict(record), "path": memory.tracked(record.path)}
+    return {**msgspec.structs.asdict(record.of_project(memory.config.project)), "path": memory.tracked(record.path)}
 
 
 def fault_data(fault: Fault, memory: Memory | None) -> dict[str, Any]:

@@ -14,20 +14,20 @@ from memctl.sync.result import SyncResult
 _TRIES = 20  # to push, each time after another clone was first
 
 
-def sync_batches(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
+def sync_batches(memory: Memory, done: SyncResult, remote: str, *, push: bool, dry_run: bool) -> SyncResult:
     """Merge the remote's batches of the branch that is synced into this clone's, and push the result if `push`.
 
     `done` is the result of the sync so far, which names the branch and the remote; it is returned unchanged. While a
     batch is open in this clone, its changes are not pushed. A dry run does nothing. Raises MemctlError, or PushRefused
     if the remote refuses the push.
     """
-    repository, remote = memory.repository, done.upstream.remote
+    repository = memory.repository
     local_ref = batches.ref(memory, done.upstream.ref)
     tracking = batches.tracking_ref(memory, done.upstream.ref, remote)
     if dry_run:
         return done
     for number in range(_TRIES):
-        is_fetched = done.has_state and number == 0
+        is_fetched = done.has_state and number == 0 and remote == done.upstream.remote
         theirs = repository.tip(tracking) if is_fetched else refs.fetch(repository, remote, local_ref, tracking)
         new = _merge_ref(memory, done.upstream.branch, theirs)
         if not push or new == theirs or refs.push(repository, remote, local_ref, new, theirs):

@@ -309,6 +309,7 @@ KINDS: dict[str, Shape] = {
     },
     "sync": {
         **dict.fromkeys(("remote", "branch", "upstream", "before", "theirs"), str),
+        "push_target": str | None,
         "commit": str | None,
         "changed": bool,
         "fetched": int,
@@ -326,6 +327,7 @@ KINDS: dict[str, Shape] = {
             "settled": [str],
         },
         "sessions": {"fetched": bool, "pushed": bool, "redacted": [str]},
+        "refs_refused": str | None,
         "finished": [str],
         "tries": int,
         "dry_run": bool,

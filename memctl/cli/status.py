@@ -14,10 +14,9 @@ from memctl.cli import memory_access, output, status_figures
 from memctl.cli.command import command, reading
 from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
-from memctl.git import hook_commits, locks, trust
+from memctl.git import git, hook_commits, locks, trust
 from memctl.git.status import StatusProcess
 from memctl.pages import MANY_RECORDS
-from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, files, memory_root, settings_check
 from memctl.store.memory import Memory
@@ -83,7 +82,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, process: StatusPro
         with suppress(OSError):
             data["batch_refused"] = " ".join(batches.refusal_file(memory).read_text(errors="replace").split()) or None
         data["interrupted"] = _interrupted(memory)
-        data["handoffs"] = _handoffs(memory, snapshot) if HANDOFF.name in data["records"] else []
+        data["handoffs"] = _handoffs(memory, snapshot)
         data["commits_blocked_by"] = memory.repository.under_way() or None
         lock_files = locks.existing(repository.git_dir, repository.common_dir, repository.branch()[0])
         data["locks"] = ["; ".join(locks.describe(lock)) for lock in lock_files]
@@ -123,14 +122,17 @@ def _differing(memory: Memory, process: StatusProcess) -> list[str]:
     return list(batches.differing_from_tip(memory, batch, dict.fromkeys(paths, ""))) if batch else paths
 
 
-def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str]]:
-    """Return the handoffs that wait for an answer of the acting agent."""
+def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str | None]]:
+    """Return the handoffs that wait for an answer of the acting agent, on this branch or another one."""
+    from memctl.record import handoff
+    from memctl.team import handoffs
 
-    from memctl.record import handoff  # most memories have none
-
-    waiting = handoff.waiting(snapshot, memory.actor)
+    elsewhere = ((branch, item) for branch, item in handoffs.offers_elsewhere(memory, snapshot))
+    here = ((None, item) for item in handoff.read_all(snapshot, only_open=True)[0])
     return [
-        {"id": entry.record.id, "from": entry.parties.from_agent_id, "title": entry.record.title} for entry in waiting
+        {"id": item.record.id, "from": item.parties.from_agent_id, "title": item.record.title, "branch": branch}
+        for branch, item in (*here, *elsewhere)
+        if item.is_offered and item.parties.to_agent_id == memory.actor
     ]
 
 
@@ -172,25 +174,28 @@ def _change_data(commit: Commit) -> dict[str, Any]:
 
 
 def _upstream(memory: Memory, snapshot: Snapshot, process: StatusProcess) -> dict[str, Any] | None:
-    """Return the branch that HEAD follows, as last fetched, and how far away it is.
+    """Return the branch that HEAD follows, as last fetched, how far away it is, and how much of that is code.
 
     Git counts the commits only if the two differ, and only once for each pair of commits.
     """
     name, is_level = process.upstream()
+    keys = ("name", "ahead", "behind", "ahead_outside_of_memory")
     if not name or is_level:
-        return {"name": name, "ahead": 0, "behind": 0} if name else None
+        return dict(zip(keys, (name, 0, 0, 0), strict=True)) if name else None
     there = memory.repository.tip(f"refs/remotes/{name}")  # "" for a branch of this clone
-    key = f"distance: {process.commit()} {there}".encode()
+    key = f"distance and code: {process.commit()} {there}".encode()
     if there and (cached := snapshot.catalogue.recall(key)) is not None:
-        ahead, behind = msgspec.json.decode(cached, type=tuple[int, int])
-        return {"name": name, "ahead": ahead, "behind": behind}
-    from memctl.git import history
+        return dict(zip(keys, (name, *msgspec.json.decode(cached, type=tuple[int, int, int])), strict=True))
+    from memctl.git import remotes
 
-    if (distance := history.distance(memory.repository)) is None:
+    try:
+        distance = remotes.ahead_behind(memory.repository, "HEAD", "@{upstream}")
+        outside = remotes.commits_outside(memory.repository, "HEAD", ["@{upstream}"], memory_root.FOLDER)
+    except git.GitFailed:
         return None
     if there:
-        snapshot.catalogue.keep(key, msgspec.json.encode(distance[1:]))
-    return dict(zip(("name", "ahead", "behind"), distance, strict=True))
+        snapshot.catalogue.keep(key, msgspec.json.encode((*distance, len(outside))))
+    return dict(zip(keys, (name, *distance, len(outside)), strict=True))
 
 
 def _print(data: dict[str, Any], bars: Bars) -> None:
@@ -227,7 +232,8 @@ def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
         yield f"pending{late}: {entry['op']} {entry['title']} ({reason})"
     yield from (f"pending: {line}" for line in data.get("interrupted", ()))
     for handoff in data.get("handoffs", ()):
-        yield f"handoff {handoff['id']} from {handoff['from']} waits for your answer: {handoff['title']}"
+        where = f" on {handoff['branch']}" if handoff["branch"] else ""
+        yield f"handoff {handoff['id']} from {handoff['from']} waits{where} for your answer: {handoff['title']}"
     yield from (f"uncommitted: {path}" for path in data.get("uncommitted", ()))
     if why := data.get("batch_refused"):
         yield f"the batch could not be committed: {why}; `memctl commit` tries again"
@@ -236,7 +242,11 @@ def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
     upstream = data.get("upstream")
     if upstream and (upstream["ahead"] or upstream["behind"]):
         counts = [f"{quantity(upstream[side], 'commit')} {side}" for side in ("ahead", "behind") if upstream[side]]
-        yield f"this branch is {' and '.join(counts)}, compared with {upstream['name']} as last fetched: `memctl sync`"
+        way = "`memctl sync`"
+        if upstream["ahead_outside_of_memory"]:  # when code is published is not for memctl to say
+            way = "`memctl sync --no-push` merges" if upstream["behind"] else ""
+            way += f"{'; ' if way else ''}{upstream['ahead_outside_of_memory']:,} of code wait for your `git push`"
+        yield f"this branch is {' and '.join(counts)}, compared with {upstream['name']} as last fetched: {way}"
     yield from data.get("locks", ())
 
 

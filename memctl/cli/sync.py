@@ -13,6 +13,7 @@ from memctl.store.memory import Memory
 from memctl.sync import merge_tree, result
 from memctl.sync import sync as syncing
 from memctl.sync.result import SyncResult
+from memctl.sync.sync import Options
 from memctl.write import id_collisions
 from memctl.write.merge import WHOLE
 
@@ -66,10 +67,8 @@ def sync_command(
     done = syncing.sync(
         memory,
         remote,
-        push=not no_push,
-        with_code=with_code,
-        dry_run=dry_run,
-        report=lambda planned: show(result.branch_lines(planned, dry_run=dry_run, push=not no_push)),
+        Options(not no_push, with_code, dry_run),
+        lambda planned: show(result.branch_lines(planned, dry_run=dry_run, push=not no_push)),
     )
     show(result.coordination_lines(done, dry_run=dry_run))
     if as_json:

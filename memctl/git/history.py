@@ -349,23 +349,3 @@ def commit_before(repository: Repository, moment: str) -> str:
         return ""
     args = ["rev-list", "-1", f"--before=@{timestamps.to_epoch(moment)} +0000", "HEAD"]
     return git.read(args, repository.top).decode().strip()
-
-
-def distance(repository: Repository) -> tuple[str, int, int] | None:
-    """Return HEAD's upstream branch, and how many commits HEAD is ahead of it and behind it; None without upstream.
-
-    For example ("origin/main", 2, 0). The upstream is compared as it was when last fetched.
-    """
-    try:
-        args = [
-            "for-each-ref",
-            "--format=%(upstream:short)%00%(upstream:track,nobracket)",
-            repository.branch()[0] or "-",
-        ]
-        name, _, track = git.read(args, repository.top).decode(errors="replace").strip("\n").partition("\0")
-    except git.GitFailed:
-        return None
-    if not name or track == "gone":
-        return None
-    counts = {word: int(number) for part in track.split(", ") if part for word, _, number in [part.partition(" ")]}
-    return name, counts.get("ahead", 0), counts.get("behind", 0)

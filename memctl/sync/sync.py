@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import suppress
 from itertools import count
 from shlex import quote
 
@@ -31,7 +31,7 @@ from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
 from memctl.git.remotes import SyncTurn, Upstream
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, lock, pending_state, sessions_ref
+from memctl.store import batches, load, lock, pending_state, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.memory_root import FOLDER
 from memctl.sync import batch_changes, merge_commit, reconcile_ownership, result, session_pages
@@ -39,6 +39,7 @@ from memctl.sync.result import SyncResult
 from memctl.team import coordination_ref, remote_state
 from memctl.text.phrases import some
 from memctl.write import checkout_log, commit, documents, recovery
+from memctl.write import handoffs as write_handoffs
 from memctl.write.checkout_log import Move
 
 # Seconds in which other clones may be first again and again. Who has lost takes a turn (`git/remotes.py`).
@@ -54,64 +55,50 @@ _NO_PUSH = "`memctl sync --no-push` merges the remote's changes"
 Report = Callable[[SyncResult], None]
 
 
-class Route(msgspec.Struct, frozen=True):
-    """Where a sync fetches from (`upstream`) and pushes to (`target`, None for nowhere).
+class Options(msgspec.Struct, frozen=True):
+    """Whether a sync pushes, whether commits of code may go to a default branch, and whether it only shows a plan."""
 
-    `with_code` permits that commits of code go to a remote's default branch.
-    """
+    push: bool = True
+    with_code: bool = False
+    dry_run: bool = False
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Where a sync fetches from (`upstream`) and pushes to (`target`, None for nowhere), and its `options`."""
 
     upstream: Upstream
     target: Upstream | None
-    with_code: bool = False
+    options: Options
 
 
-def sync(
-    memory: Memory,
-    remote: str = "",
-    *,
-    push: bool = True,
-    with_code: bool = False,
-    dry_run: bool = False,
-    report: Report = lambda _: None,
-) -> SyncResult:
+def sync(memory: Memory, remote: str, options: Options, report: Report = lambda _: None) -> SyncResult:
     """Sync the branch of HEAD, the coordination state, pages of sessions and batches with those of a remote.
 
     `remote` is the remote's name, "" for the remote of the branch's upstream. `report` is called with the result as
-    soon as the branch is synced, since the rest may be interrupted. Without `push` nothing is pushed. `with_code`
-    permits that commits of code are pushed to a remote's default branch.
+    soon as the branch is synced, since the rest may be interrupted.
 
     Raises MemctlError if the branch can't be synced. Then this clone is as it was, with two exceptions: what was
     fetched stays, and pending changes are committed. A dry run moves no branch and changes no file, and raises the same
     errors as a sync.
     """
-    with hold_lock(memory):
-        done = push_branch(memory, remote, push=push, with_code=with_code, dry_run=dry_run, report=report)
+    with lock.hold(memory.repository.shared / "sync.lock"):
+        done = sync_branch(memory, remote, options, report)
         is_shared = remote_state.is_shared(memory)
         for name in dict.fromkeys((done.upstream.remote, (done.target or done.upstream).remote)) if is_shared else ():
-            done = _sync_refs(memory, done, name, dry_run=dry_run)
+            done = _sync_refs(memory, done, name, dry_run=options.dry_run)
+        if not options.dry_run and any(write_handoffs.without_record(memory, load.disk(memory))):
+            with suppress(git.GitFailed):  # a branch that is not synced may have it
+                git.write(["fetch", "--quiet", done.upstream.remote], memory.repository.top)
         return done
 
 
-def hold_lock(memory: Memory) -> AbstractContextManager[int]:
-    """Hold the lock that keeps other syncs of this clone waiting."""
-    return lock.hold(memory.repository.shared / "sync.lock")
-
-
-def push_branch(
-    memory: Memory,
-    remote: str,
-    *,
-    push: bool = True,
-    with_code: bool = False,
-    dry_run: bool = False,
-    report: Report = lambda _: None,
-) -> SyncResult:
-    """Sync the branch of HEAD as `sync` does, and nothing else, for a caller that holds the lock of `hold_lock`."""
+def sync_branch(memory: Memory, remote: str, options: Options, report: Report = lambda _: None) -> SyncResult:
+    """Sync the branch of HEAD as `sync` does, and nothing else."""
     upstream = remotes.upstream(memory.repository, _head(memory)[0], remote)
-    target = remotes.push_target(memory.repository, upstream, remote) if push else None
+    target = remotes.push_target(memory.repository, upstream, remote) if options.push else None
     turn = SyncTurn(memory.repository, upstream)
     try:
-        return _try_until_pushed(memory, Route(upstream, target, with_code), report, turn, dry_run=dry_run)
+        return _try_until_pushed(memory, Route(upstream, target, options), report, turn)
     finally:
         turn.release()
 
@@ -133,8 +120,8 @@ def _sync_refs(memory: Memory, done: SyncResult, remote: str, *, dry_run: bool) 
     return done
 
 
-def _try_until_pushed(memory: Memory, route: Route, report: Report, turn: SyncTurn, *, dry_run: bool) -> SyncResult:
-    upstream, target = route.upstream, route.target
+def _try_until_pushed(memory: Memory, route: Route, report: Report, turn: SyncTurn) -> SyncResult:
+    upstream, target, dry_run = route.upstream, route.target, route.options.dry_run
     goal = target or upstream
     takes_turns = target == upstream and not dry_run and remote_state.is_shared(memory)
     deadline = time.monotonic() + _GIVE_UP_AFTER
@@ -304,7 +291,7 @@ def _plan(memory: Memory, route: Route, sides: tuple[str, str, str]) -> SyncResu
         refuse_unsound(memory, snapshot if made else merge_commit.near_worktree(memory, new), there or theirs)
         outside = remotes.commits_outside(repository, new, known, FOLDER)
         foreign = len(outside)
-        if outside and not route.with_code and _is_default_branch(memory, target):
+        if outside and not route.options.with_code and _is_default_branch(memory, target):
             raise _code(target, outside)
     warning = made.warning if made else ""
     return SyncResult(upstream, target, ours, theirs, there, new, made, behind, pushed, foreign, warning=warning)

@@ -238,11 +238,11 @@ KINDS: dict[str, Shape] = {
         "batched?": int,
         "batch_refused?": str | None,
         "interrupted?": [str],
-        "handoffs?": [{"id": str, "from": str, "title": str}],
+        "handoffs?": [{"id": str, "from": str, "title": str, "branch": str | None}],
         "commits_blocked_by?": str | None,
         "locks?": [str],
         "index_lock?": str | None,
-        "upstream?": ({"name": str, "ahead": int, "behind": int}, None),
+        "upstream?": ({"name": str, **dict.fromkeys(("ahead", "behind", "ahead_outside_of_memory"), int)}, None),
     },
     "log": {
         "total": int | None,  # null if --limit ended the search

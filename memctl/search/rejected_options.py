@@ -56,12 +56,13 @@ _VERB = lazy_regex(
     re.IGNORECASE,
 )
 _ARTICLE = lazy_regex(r"(?:a|an|the) ", re.IGNORECASE)
+_Clauses = list[tuple[str, set[str]]]  # parts of a text, each with its words
 _CLOSED = ("rejected", "superseded")  # decisions whose title is the option
 _LINK = lazy_regex(r"!?\[([^\]]*)\]\([^)]*\)")
 _TOKEN = lazy_regex(r"[^\W_][\w+#]*(?:[.-]\w+)*")
 _HUMP = lazy_regex(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
 _BEHIND = ("", "and", "as", "for", "instead", "or", "with")  # what may follow a name: "Kafka for events"
-_BETWEEN = r"[^a-z0-9]{0,2}"  # the parts of one name: Google Cloud, google.cloud, google_cloud
+_BETWEEN = r"[^a-z0-9\n]{0,2}"  # the parts of one name: Google Cloud, google.cloud, google_cloud
 _ROOTED = ("db", "sql")  # MongoDB is mongo in code, PostgreSQL is postgres
 _ROOT = 5  # letters that such a root has at least; a shorter one is an ordinary word or part of one
 _NO_CODE = lazy_regex(
@@ -98,15 +99,11 @@ class RejectedOption(msgspec.Struct, frozen=True):
     words: frozenset[str]
 
     def describe(self) -> str:
-        """Return the sentence that says which decision rejected the option and why."""
+        """Return what was done to the option, by which decision and why: "rejected by DEC-… (Adopt SQL): no joins"."""
         record, reason = self.record, f": {self.reason}" if self.reason else ""
         if record.status in _CLOSED:
-            return f"{record.id} ({record.title}) is {record.status}"
-        return f"{self.name!r} was rejected by {record.id} ({record.title}){reason}"
-
-    def is_named(self, plain: str) -> bool:
-        """Return whether a text has one of the option's names; `plain` is the text as `plain_text` returns it."""
-        return _is_named(self.names, plain)
+            return f"{record.status}: {' -> '.join((record.id, *record.superseded_by))}"
+        return f"rejected by {record.id} ({record.title}){reason}"
 
 
 class Passage(msgspec.Struct, frozen=True):
@@ -118,34 +115,44 @@ class Passage(msgspec.Struct, frozen=True):
 
 
 class BroughtBack(msgspec.Struct, frozen=True):
-    """A rejected option, and the passage that brings it back."""
+    """A rejected option, the passages that bring it back, and the line of the first of them (from 1)."""
 
     option: RejectedOption
-    passage: Passage
+    passages: tuple[Passage, ...]
+    line: int
 
 
 def brought_back(
-    options: Iterable[RejectedOption], passages: Sequence[Passage], is_used: Callable[[RejectedOption], bool]
+    snapshot: Snapshot,
+    options: Iterable[RejectedOption],
+    passages: Sequence[Passage],
+    is_used: Callable[[RejectedOption], bool],
 ) -> list[BroughtBack]:
-    """Return the options that some passages bring back, each with the first of these passages.
+    """Return the options that some passages bring back, each with these passages.
 
-    `is_used` returns whether the code used an option before; it is called only for options that were found.
+    An option that the title of a decision in force takes up is left out. `is_used` returns whether the code used an
+    option before; it is called only for options that were found.
     """
-    clauses = [[(plain_text(clause), similarity.terms(clause)) for clause in _clauses(item)] for item in passages]
+
+    @cache
+    def in_force() -> list[_Clauses]:
+        titles = snapshot.catalogue.titles(DECISION.name, only_open=True)
+        return [_clauses(Passage(title, "")) for title in titles]
+
+    clauses = [_clauses(passage) for passage in passages]
     found = []
     for option in options:
-        texts = (passage for passage, parts in zip(passages, clauses, strict=True) if _has(option, passage, parts))
-        if (passage := next(texts, None)) is not None and not is_used(option):
-            found.append(BroughtBack(option, passage))
+        having = tuple(passage for passage, parts in zip(passages, clauses, strict=True) if _has(option, parts))
+        if having and not any(_has(option, title) for title in in_force()) and not is_used(option):
+            found.append(BroughtBack(option, having, _line(option, having[0])))
     return found
 
 
 def rejected_options(snapshot: Snapshot, decisions: Iterable[Record]) -> list[RejectedOption]:
-    """Return the options that some decisions, of any status, rejected and that no decision in force is called by."""
-    whole = "\n".join(snapshot.catalogue.titles(DECISION.name, only_open=True))
-    spoken, plain = set(_TOKEN.findall(whole)), plain_text(whole)
-    options = [option for record in decisions for option in _of_decision(snapshot, record, spoken)]
-    return [option for option in options if option.words or not option.is_named(plain)]
+    """Return the options that some decisions, of any status, rejected."""
+    titles = snapshot.catalogue.titles(DECISION.name, only_open=True)
+    spoken = frozenset(_TOKEN.findall("\n".join(titles)))
+    return [option for record in decisions for option in _of_decision(snapshot, record, spoken)]
 
 
 def of_record(record: Record, body: str) -> list[Passage]:
@@ -168,7 +175,7 @@ def used_in(repository: Repository, commit: str, memory: str) -> Callable[[Rejec
     @cache
     def has(names: tuple[str, ...]) -> bool:
         lines = code_search.lines_with(repository, commit, names, without=memory) if commit and names else ()
-        return any(_is_named(names, plain_text(line)) for line in lines)
+        return any(_find(names, plain_text(line)) >= 0 for line in lines)
 
     return lambda option: has(option.names)
 
@@ -183,22 +190,33 @@ def plain_text(text: str) -> str:
     return _HUMP.sub(" ", text).lower()
 
 
-def _is_named(names: Iterable[str], plain: str) -> bool:
-    return any(re.search(rf"(?<![^\W_]){name}(?![^\W_])", plain) for name in names)
+def _find(names: Iterable[str], plain: str) -> int:
+    """Return where in a text the first of some names is, -1 if none is there."""
+    matches = (re.search(rf"(?<![^\W_]){name}(?![^\W_])", plain) for name in names)
+    return next((match.start() for match in matches if match), -1)
 
 
-def _clauses(passage: Passage) -> list[str]:
-    """Return the text of a passage; of a sentence the clauses that do not speak against what they name."""
+def _line(option: RejectedOption, passage: Passage) -> int:
+    plain = plain_text(passage.text)
+    return plain.count("\n", 0, max(_find(option.names, plain), 0)) + 1
+
+
+def _clauses(passage: Passage) -> _Clauses:
+    """Return the text of a passage; of a sentence the clauses, without what they speak against.
+
+    Each part is given as `plain_text` returns it, with its words; code has no words to look for.
+    """
     if passage.is_code:
-        return [passage.text]
+        return [(plain_text(passage.text), set())]
     parts = _CLAUSE.split(passage.text)
-    return [part[: against.start()] if (against := _AGAINST.search(part)) else part for part in parts]
+    adopted = [part[: against.start()] if (against := _AGAINST.search(part)) else part for part in parts]
+    return [(plain_text(part), similarity.terms(part)) for part in adopted]
 
 
-def _has(option: RejectedOption, passage: Passage, clauses: Sequence[tuple[str, set[str]]]) -> bool:
+def _has(option: RejectedOption, clauses: _Clauses) -> bool:
     if option.names:
-        return any(option.is_named(plain) for plain, _ in clauses)
-    return not passage.is_code and option.words <= {term for _, terms in clauses for term in terms}
+        return any(_find(option.names, plain) >= 0 for plain, _ in clauses)
+    return option.words <= {term for _, terms in clauses for term in terms}
 
 
 def _of_decision(snapshot: Snapshot, record: Record, spoken: Collection[str]) -> Iterator[RejectedOption]:
@@ -228,7 +246,7 @@ def _option(record: Record, name: str, reason: str, decided: str, spoken: Collec
     telling = words - _ordinary_terms()
     if names:
         option = RejectedOption(record, name, reason, names, frozenset())
-        if not option.is_named(plain_text(decided)):
+        if _find(names, plain_text(decided)) < 0:
             yield option
     elif len(words) >= _LEAST and telling and not words <= similarity.terms(decided):
         yield RejectedOption(record, name, reason, (), words)

@@ -127,9 +127,10 @@ def _rejected_option(memory: Memory, record: Record, body: str) -> Iterator[tupl
         return
     options = rejected_options.rejected_options(snapshot, decisions)
     is_used = rejected_options.used_in(memory.repository, memory.repository.branch()[1], memory.prefix)
-    for found in rejected_options.brought_back(options, passages, is_used)[:1]:
+    for found in rejected_options.brought_back(snapshot, options, passages, is_used)[:1]:
         other = found.option.record
-        yield found.option.describe(), f"`memctl supersede {other.id} {record.id}` if {record.id} takes its place"
+        what = f"{found.option.name!r} was {found.option.describe()}"
+        yield what, f"`memctl supersede {other.id} {record.id}` if {record.id} takes its place"
 
 
 def _tokens(memory: Memory, text: str) -> int:

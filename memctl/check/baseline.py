@@ -50,6 +50,16 @@ def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterab
     return found
 
 
+def introduced(found: Report, snapshot: Snapshot, earlier: Report, before: Snapshot) -> tuple[Finding, ...]:
+    """Return the findings of a report on `snapshot` that the earlier report, on the memory `before`, does not have."""
+    left = Counter(_identity(before, finding) for finding in earlier.findings)
+    new = []
+    for finding in found.findings:
+        left[identity := _identity(snapshot, finding)] -= 1
+        new += [finding] if left[identity] < 0 else []
+    return tuple(new)
+
+
 def _identity(snapshot: Snapshot, finding: Finding) -> tuple[str, str, str]:
     """Return what is equal for the same finding in two commits: code, file, and message.
 

@@ -126,7 +126,4 @@ def _exists(memory: Memory, revision: str) -> bool:
         return memory.repository.has_head()
     if revision == "MERGE_HEAD" and not memory.repository.is_merging():
         return False
-    try:
-        return bool(memory.repository.resolve(revision))
-    except MemctlError:
-        return False
+    return memory.repository.is_revision(revision)

@@ -198,6 +198,14 @@ MEM601 owned-by-another error: A staged file is in a section that another agent 
 MEM602 handoff-against-ownership warning: A handoff's status contradicts who owns its sections.
     Two clones answered the handoff separately, and Git merged the record of one with the ownership of the other, so
     that two agents consider a section theirs. `memctl handoff recover` sets ownership as the record says.
+
+MEM701 rejected-option warning: A branch brings back what a decision rejected.
+    `memctl impact BASE...HEAD` finds it in code, records and commit subjects. If the reasons of the decision no longer
+    hold, record a new one with --supersedes; otherwise take what was chosen.
+MEM702 shared-name error: A branch and its base gave the same id or number to different records or pages.
+    Only one of the two can keep it. After the merge `memctl renumber` gives the other a new one.
+MEM703 governed-code info: A branch changes code that a record in force is about.
+    `memctl impact BASE...HEAD` names the record, so that who reviews the change can see whether it still holds.
 """
 
 

@@ -44,7 +44,7 @@ STALE = "MEM308"  # what edits by hand bring with them
 ANY = frozenset(RULES)
 # Found only in what is about to be committed, with the state that agents share, or in what waits for its commit:
 # tests/team/test_guard.py and test_settling.py, and tests/write/test_acknowledged.py have them.
-OF_STAGED = {"MEM513", "MEM601", "MEM602"}
+OF_STAGED = {"MEM513", "MEM601", "MEM602", "MEM701", "MEM702", "MEM703"}  # the last three: of a branch
 # What may come with a page that can't be read. Better nothing does: NEAR has that for each of them.
 CASCADE = "MEM205 MEM207 MEM303 MEM305 MEM310 MEM311"
 CONFIG = "config.yaml"

@@ -47,6 +47,22 @@ CHANGE: dict[str, Shape] = {
     "writes?": {str: str},
     "deletes?": [str],
 }
+_CHECK: dict[str, Shape] = {
+    "counts": {"error": int, "warning": int, "info": int},
+    "ignored": int,
+    "unlisted": int,
+    "findings": [
+        {
+            "code": str,
+            "name": str,
+            "severity": str,
+            "path": str,
+            "line": int,
+            "message": str,
+            "hint": str | None,
+        }
+    ],
+}
 STEP = {"command": str, "purpose": str}
 _IMPORTED = {
     **CHANGE,
@@ -196,23 +212,33 @@ KINDS: dict[str, Shape] = {
                 ],
             }
         ],
-    },
-    "check": {
-        "counts": {"error": int, "warning": int, "info": int},
-        "ignored": int,
-        "unlisted": int,
-        "findings": [
+        "review": (
             {
-                "code": str,
-                "name": str,
-                "severity": str,
-                "path": str,
-                "line": int,
-                "message": str,
-                "hint": str | None,
-            }
-        ],
+                "governing": [
+                    {
+                        "id": str,
+                        "title": str,
+                        "sentence": str | None,
+                        "by": str,
+                        "places": [str],
+                        "path": str,
+                        "line": int,
+                    }
+                ],
+                "records": [
+                    {"id": str, "title": str, "status": str, "before": str | None, "done": str, "path": str},
+                ],
+                "rejected": [
+                    {"option": str, "reason": str | None, "decision": str, "places": [str]},
+                ],
+                "stale": [str],
+                "shared": [{"name": str, "path": str, "other": str}],
+                "check": _CHECK,
+            },
+            None,
+        ),
     },
+    "check": _CHECK,
     "rules": {"total": int, "rules": [Rule]},
     "status": {
         "project": str,

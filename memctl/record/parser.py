@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from operator import itemgetter
-from types import NoneType
 from typing import Any
 
 import msgspec
@@ -88,6 +87,11 @@ def derived(values: Mapping[str, Any]) -> dict[str, Any]:
     return {"memory_type": kind.name, "importance": importance, **DEFAULTS}
 
 
+def assignee(value: Any) -> str | None:
+    """Return the value of `assignee` as text: in format 1 it was a key of the user's own, such as a list."""
+    return ", ".join(map(str, value if isinstance(value, list) else [value])) or None
+
+
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
     """Return the errors in a record's front matter as pairs of a field and a message, in the order of the fields.
 
@@ -106,9 +110,8 @@ def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tup
         if not implied:  # nothing else says what type it has
             return None, [("id", disallowed(values["id"], ids.ALLOWED) if "id" in values else "is missing")]
         values = {**implied, **values}
-    if type(values.get("assignee")) not in (str, NoneType):  # a key of the user's own in format 1, such as a list
-        named = values["assignee"]
-        values = {**values, "assignee": ", ".join(map(str, named if isinstance(named, list) else [named]))}
+    if "assignee" in values:
+        values = {**values, "assignee": assignee(values["assignee"])}
     try:
         # The path is set last, since a file may have an unknown key called `path`.
         record = msgspec.convert((*_KEYS_OF({**_DEFAULTS, **values}), path), Record)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.record import frontmatter
 from memctl.record.errors import FrontMatterError
-from memctl.record.parser import DEFAULTS, derived, is_slim
+from memctl.record.parser import DEFAULTS, assignee, derived, is_slim
 from memctl.record.record import FIELDS, ORDER
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ def slim(values: Mapping[str, Any], project: str) -> dict[str, Any]:
     kept = _without_defaults(values)
     if kept.get("project_id") == project:
         del kept["project_id"]
+    if "assignee" in kept:
+        kept["assignee"] = assignee(kept["assignee"])
     return {**{name: kept[name] for name in SLIM_ORDER if name in kept}, **kept}
 
 

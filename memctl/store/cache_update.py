@@ -33,7 +33,7 @@ _MOST_ADVANCED = 100  # paths of a commit over which `advance` updates the cache
 _MOST_LOGGED = 1_000  # changed files that the cache lists with the update in which they changed
 # How many token counts and digests to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "clean": 20_000}
-_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 27)})"
+_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 28)})"
 _ENCODE = msgspec.msgpack.Encoder().encode
 _IGNORE = f"\n{mentions.IGNORE}:"
 
@@ -301,13 +301,14 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
     mentions = _ENCODE(item.mentions) if item.mentions else None
     stored = (item.path, number, item.stat, packed, faults, mentions)
     if record is None:
-        return *stored, *(None,) * 20, item.blob
+        return *stored, *(None,) * 21, item.blob
     columns = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
     marks = (item.weight, int(item.is_suspicious), int(item.has_controls), int(item.has_blockers))
     dated = (record.timestamp, *marks, record.recorded, record.title, record.id, record.status)
-    lists = (f",{','.join(values)}," if values else "" for values in (record.tags, record.aliases))  # none has a comma
+    named = (record.tags, record.aliases, record.assignees)
+    tags, aliases, assignees = (f",{','.join(values)}," if values else "" for values in named)  # none has a comma
     place = (int(record.is_archived), record.section, record.agent_id)
-    return *stored, *columns, *dated, *place, *lists, record.expires_at, item.blob
+    return *stored, *columns, *dated, *place, tags, aliases, record.expires_at, assignees, item.blob
 
 
 def erase(cache: Cache) -> None:

@@ -277,7 +277,7 @@ NAMES = {
     "--drop", "--number", "--at", "--remote", "--accept", "--workflow", "--base", "--until", "--model", "--id",
     "--set", "MARKER", "MARKERS", "ID", "IDS", "SOURCE", "TARGET", "OLD", "NEW", "SECTIONS", "BLOCKER", "GIVEN",
     "SECOND", "NAMES", "--remove", "--from", "--for", "--text", "--update", "--checkpoint", "handoff accept --decline",
-    "coordination leave --agent",
+    "coordination leave --agent", "edit --assignee",
 }  # fmt: skip
 
 

@@ -40,7 +40,7 @@ _JSON = lazy_regex(  # the beginning of JSON, or of nothing; `[1](…)` is Markd
     r'\s*(?:\Z|\{|\[\s*(?:\Z|[\[{\]]|(?:-?[0-9][0-9.eE+-]*|"[^"\n]*")\s*(?:,|\Z)))'
 )
 _SURROGATES = lazy_regex("[\ud800-\udfff]")  # bytes that are not UTF-8, as `read` decodes them
-_NAME = lazy_regex(r"[A-Za-z][A-Za-z0-9]*-\d+(?:-\d+)*")  # DEC-7, BUG-12, DEC-2025-11-04-001
+_NAME = lazy_regex(rf"[A-Za-z][A-Za-z0-9]*-\d+(?:-\d+)*(?:-{ids.TAG}-\d+)?")  # DEC-7, BUG-12, DEC-2025-11-04-001
 _UNUSED = {labels.NUMBER: "the id (memctl assigns its own)"}
 
 

@@ -18,7 +18,7 @@ from memctl.errors import MemctlError
 from memctl.git import git, trees
 from memctl.git.introductions import Introduction, introductions
 from memctl.record.kinds import BY_FOLDER
-from memctl.record.parser import differs_only_in_retrievals
+from memctl.record.record_form import differs_only_in_retrievals
 from memctl.store import batches, files, load
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory

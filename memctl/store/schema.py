@@ -36,7 +36,7 @@ CREATE TABLE records (
     type TEXT, place TEXT, is_open INTEGER, importance INTEGER, severity TEXT, timestamp TEXT,
     weight INTEGER, is_suspicious INTEGER, has_controls INTEGER, has_blockers INTEGER, recorded INTEGER, title TEXT,
     id TEXT, status TEXT, is_archived INTEGER, section TEXT, agent_id TEXT, tags TEXT, aliases TEXT,
-    expires_at TEXT, rejected TEXT,
+    expires_at TEXT, rejected TEXT, assignees TEXT,
     blob TEXT
 ) WITHOUT ROWID;
 CREATE TABLE tags (tag TEXT, place TEXT, count INTEGER, PRIMARY KEY (tag, place)) WITHOUT ROWID;

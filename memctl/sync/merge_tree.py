@@ -26,7 +26,7 @@ from memctl.record import content_fields, frontmatter, handoff, ids, pages, reco
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import OFFERED, Handoff
 from memctl.record.kinds import HANDOFF
-from memctl.record.parser import differs_only_in_retrievals
+from memctl.record.record_form import differs_only_in_retrievals
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.sync.collisions import Leaves

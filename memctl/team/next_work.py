@@ -192,11 +192,12 @@ def _choice(
     memory: Memory, snapshot: Snapshot, state: State, work: OpenWork, record: Record, before: Mapping[str, Record]
 ) -> WorkItem:
     waiting = tuple(record.id for record in work.unblocks(record))
-    because = ["assigned to you"] if memory.actor in _assigned(state, record) else []
+    is_mine = memory.actor in _assigned(state, record) or memory.actor.casefold() in record.assignees
+    because = ["assigned to you"] if is_mine else [f"assigned to {record.assignee}"] if record.assignee else []
     if is_started(record):
         done = f", {record.completion_percentage} % done" if record.completion_percentage is not None else ""
-        is_mine = record.agent_id == memory.actor
-        because.append(f"begun by {'you' if is_mine else record.agent_id}{done}{'' if is_mine else ': ask first'}")
+        is_own = record.agent_id == memory.actor
+        because.append(f"begun by {'you' if is_own else record.agent_id}{done}{'' if is_own else ': ask first'}")
     because += [record.severity] if record.severity in ("critical", "high") else []
     because += [f"blocks {waiting[0]}{f' and {len(waiting) - 1:,} more' * (len(waiting) > 1)}"] if waiting else []
     because += [f"continues {earlier.id}"] if (earlier := before.get(record.memory_id)) else []

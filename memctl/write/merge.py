@@ -18,6 +18,7 @@ from memctl.record import frontmatter, frontmatter_edit, record_form
 from memctl.record.errors import FrontMatterError
 from memctl.record.handoff import OFFERED
 from memctl.record.kinds import KINDS
+from memctl.record.parser import derived, is_slim
 from memctl.record.record import ORDER
 from memctl.text import headings, timestamps
 
@@ -119,8 +120,9 @@ def _side(text: str) -> _Side | None:
     except (FrontMatterError, UnicodeEncodeError):
         return None
     values = {key: value for key, value in values.items() if value is not None and value != []}
-    is_slim = record_form.is_slim(values) and bool(kind := record_form.derived(values))
-    return _Side(lines, {**values, "memory_type": kind["memory_type"]} if is_slim else values, rest, is_slim)
+    implied = derived(values) if is_slim(values) else {}  # {} for a page, too
+    kind = {"memory_type": implied["memory_type"]} if implied else {}
+    return _Side(lines, {**values, **kind}, rest, bool(implied))
 
 
 def _merge_as_lines(base: str, ours: str, theirs: str, prefer: Preference) -> MergeResult:

@@ -395,7 +395,7 @@ def test_id_of_two_clones_stops_the_merge_until_renumbered_or_aborted(
     git(clone, "merge", "--abort")
     in_order(memctl, clone)
     assert refused(clone, "pull", "-q", "--no-rebase", "--no-edit")
-    assert f"{path}:2: error MEM104 " in memctl("check", where=clone, code=1).out
+    assert f"{path}:3: error MEM104 " in memctl("check", where=clone, code=1).out
     new = path.replace("-03-001-", "-03-002-")
     git(clone, "mv", path, new)
     (clone / new).write_text((clone / new).read_text().replace("DEC-2025-11-03-001", "DEC-2025-11-03-002"))
@@ -410,7 +410,7 @@ def test_an_id_that_two_clones_gave_out_is_found_without_the_installation(
 ) -> None:
     clone, path = clashing
     git(clone, "pull", "-q", "--no-rebase", "--no-edit", check=False)
-    assert f"{path}:2: error MEM104 " in memctl("check", where=clone, code=1).out
+    assert f"{path}:3: error MEM104 " in memctl("check", where=clone, code=1).out
 
 
 def test_two_records_of_one_id_and_title_are_a_conflict_with_its_line(

@@ -126,4 +126,7 @@ def _exists(memory: Memory, revision: str) -> bool:
         return memory.repository.has_head()
     if revision == "MERGE_HEAD" and not memory.repository.is_merging():
         return False
-    return memory.repository.is_revision(revision)
+    try:
+        return bool(memory.repository.resolve(revision))
+    except MemctlError:
+        return False

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from memctl.cli import impact_review, memory_access, output
+from memctl import __version__
+from memctl.check.rules import ERROR
+from memctl.cli import memory_access, output
 from memctl.cli.command import choice_option, command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import differences, history
@@ -22,10 +25,10 @@ from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 
 if TYPE_CHECKING:
-    from memctl.check.branch_review import Review
+    from memctl.check.branch_review import ReviewItem
 
 _FORMATS = ("text", "markdown", "github", "sarif", "json")
-_CLASSES = ("error", "rejected", "stale")
+_CLASSES = (ERROR, "rejected", "stale")
 _FEW = 3  # files to name of those of one kind without a page
 # Cells of the matrix: when to update a document, or what of the change goes into it.
 _IN_WORDS = {
@@ -134,20 +137,21 @@ def impact_command(
     stale = impact.stale(memory, snapshot, among, query.at)
     review = _review(memory, query, style, fail_on)
     if as_json or style == "json":
-        data = _data(memory, query, reaches, stale) | {"review": impact_review.data(memory, review)}
+        data = _data(memory, query, reaches, stale) | {"review": msgspec.to_builtins(review)}
         output.json("impact", data, snapshot.outline.faults, memory)
-    elif review:
-        impact_review.show(memory, query.source, review, style)
+    elif review is not None:
+        _print_review(query.source, review, style)
     else:
         _print(memory, reaches, stale)
         if not query.changes:
             output.note(_no_changes(query) + ("" if everything else "; `memctl impact --all` lists every stale page"))
     output.faults(memory, snapshot.outline.faults)  # an unreadable page may be stale too
-    is_refused = (strict and (stale or snapshot.outline.faults)) or (review and impact_review.fails(review, fail_on))
+    classes = {ERROR if item.is_error else item.kind for item in review or ()}
+    is_refused = (strict and (stale or snapshot.outline.faults)) or classes.intersection(fail_on)
     ctx.exit(REFUSED if is_refused else OK)
 
 
-def _review(memory: Memory, query: ImpactQuery, style: str, fail_on: tuple[str, ...]) -> Review | None:
+def _review(memory: Memory, query: ImpactQuery, style: str, fail_on: tuple[str, ...]) -> list[ReviewItem] | None:
     """Return the review of a branch, None if the query is no range with three dots."""
     if not query.base:
         if fail_on or style not in ("text", "json"):
@@ -157,6 +161,25 @@ def _review(memory: Memory, query: ImpactQuery, style: str, fail_on: tuple[str, 
     from memctl.check import branch_review  # what is asked of files needs no rules
 
     return branch_review.review(memory, query.base, query.at)
+
+
+def _print_review(source: str, review: list[ReviewItem], style: str) -> None:
+    from memctl.check import branch_review, formats, review_formats
+    from memctl.cli.check import home
+
+    if style == "markdown":
+        output.text(review_formats.as_markdown(review), newline=False)
+    elif style == "github":
+        for line in formats.as_github(branch_review.as_report(review), str):
+            output.text(line)
+    elif style == "sarif":
+        output.json_text(formats.as_sarif(branch_review.as_report(review), str, __version__, home()))
+    else:
+        for number, (title, rows) in enumerate(review_formats.as_rows(review)):
+            output.styled(("\n" if number else "") + click.style(title, bold=True))
+            output.columns(rows)
+        if not review:
+            output.note(f"the memory has nothing to say about {source}")
 
 
 def _no_changes(query: ImpactQuery) -> str:
@@ -181,7 +204,7 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     first, dots, second = paths[0].partition("..." if "..." in paths[0] else "..")
     before, after = repository.resolve(first or "HEAD"), repository.resolve(second or "HEAD")
     base = before if dots == "..." else ""
-    before = repository.merge_base(before, after) if base else before
+    before = history.merge_base(repository, before, after) if base else before
     changes = differences.changed_between(repository, before, after)
     boundary = repository.shallow()  # what a shallow clone begins with seems to change every file
     commits = history.commits(repository, [], f"{before}..{after}")
@@ -196,11 +219,11 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
 def _named_files(memory: Memory, disk: Snapshot, folder: Path, paths: tuple[str, ...]) -> list[FileChange]:
     try:
         return impact.named_files(memory, disk, folder, paths)
-    except MemctlError:
+    except MemctlError as error:
         for text in paths:
-            if memory.repository.is_revision(text):
-                hint = f"`memctl impact {text}...HEAD` reviews the commits since then"
-                raise MemctlError(f"{text} is a revision and not a file", hint, USAGE) from None
+            with suppress(MemctlError):
+                commit = memory.repository.resolve(text)[:10]
+                error.hint = f"{text} is the commit {commit}: `memctl impact {text}...HEAD` reviews what came after it"
         raise
 
 

@@ -14,6 +14,7 @@ from functools import cache
 
 import msgspec
 
+from memctl.errors import MemctlError
 from memctl.git import git, message, trees
 from memctl.git.repository import Repository
 from memctl.text import timestamps
@@ -69,6 +70,16 @@ def commits(
     args += ["--first-parent", "--no-merges"] if first_parent else []
     out = git.read([*args, *tips, "--", *paths], repository.top).decode(errors="backslashreplace")
     return [_commit(part) for part in re.split(_START, out) if part]
+
+
+def merge_base(repository: Repository, first: str, second: str) -> str:
+    """Return the last common commit of two commits; raises MemctlError if there is none, or if it is not here."""
+    if bases := repository.merge_bases(first, second):
+        return bases[0]
+    if repository.shallow():
+        hint = "`git fetch --unshallow` fetches all history, and `git fetch --deepen 100` some more of it"
+        raise MemctlError("this shallow clone lacks the commit at which the two branches part", hint)
+    raise MemctlError("the two commits have no common history", "compare them with two dots: `A..B`")
 
 
 def line_commits(repository: Repository, tips: Iterable[str], until: Iterable[str], path: str) -> dict[str, Commit]:

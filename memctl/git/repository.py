@@ -33,7 +33,6 @@ UNDER_WAY = " is under way"  # the end of a CommitPending's reason during such a
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 # Hooks run by steps of a commit: writing the index, moving the branch, collecting garbage.
 _OTHER_HOOKS = ("post-index-change", "reference-transaction", "pre-auto-gc")
-_DEEPEN = "`git fetch --unshallow` fetches all history, and `git fetch --deepen 100` some more of it"
 _BRANCH_PREFIXES = ("branch.", "remote.")  # of the settings of branches' upstreams and of remotes
 _SETTINGS = (
     "core.hookspath",
@@ -222,16 +221,9 @@ class Repository:
         if commit is None:
             raise MemctlError(
                 f"this repository has no revision {revision!r}",
-                _DEEPEN if self.shallow() else "give a commit, a branch or a tag; `memctl log` lists commits",
+                "give a commit, a branch or a tag; `memctl log` lists commits",
             )
         return commit.decode().strip()
-
-    def is_revision(self, text: str) -> bool:
-        """Return whether a text names a commit."""
-        try:
-            return bool(self.resolve(text))
-        except MemctlError:
-            return False
 
     def merge_bases(self, *args: str) -> list[str]:
         """Return the merge bases that `git merge-base` gives for some commits, [] if they have no common history.
@@ -244,14 +236,6 @@ class Repository:
             if error.code == 1:
                 return []
             raise
-
-    def merge_base(self, first: str, second: str) -> str:
-        """Return the last common commit of two commits; raises MemctlError if there is none, or if it is not here."""
-        if bases := self.merge_bases(first, second):
-            return bases[0]
-        if self.shallow():
-            raise MemctlError("this shallow clone lacks the commit at which the two branches part", _DEEPEN)
-        raise MemctlError("the two commits have no common history", "compare them with two dots: `A..B`")
 
     def has_head(self) -> bool:
         """Return whether HEAD has a commit; False before the repository's first one."""

@@ -32,33 +32,33 @@ def write(repo: Path, name: str, text: str, subject: str = "feat: change the cod
     git(repo, "commit", "-qm", subject)
 
 
-def review(memctl: Memctl) -> Any:
-    return memctl("impact", "main...side", "--json").data["review"]
+def review(memctl: Memctl, kind: str) -> list[dict[str, Any]]:
+    rows = memctl("impact", "main...side", "--json").data["review"]
+    return [row for row in rows if row["kind"] == kind]
 
 
-def governing(memctl: Memctl) -> list[tuple[str, str, list[str], int]]:
-    rows = review(memctl)["governing"]
-    return [(row["id"], row["by"], row["places"], row["line"]) for row in rows]
+def governing(memctl: Memctl) -> list[tuple[str, list[str], int]]:
+    return [(row["name"], row["places"], row["line"]) for row in review(memctl, "governing")]
 
 
 def rejected(memctl: Memctl) -> list[tuple[str, list[str]]]:
-    return [(row["option"], row["places"]) for row in review(memctl)["rejected"]]
+    return [(row["name"], row["places"]) for row in review(memctl, "rejected")]
 
 
 @pytest.mark.parametrize(
-    ("text", "by"),
+    ("text", "is_governed"),
     [
-        (PAY.replace("return 1", "return 3"), "lines"),
-        (PAY.replace("    return 1", "    audit()\n    return 1"), "lines"),
-        (PAY.replace("    return 1\n", ""), "lines"),
-        (PAY.replace("return 2", "return 4"), ""),
-        ("import os\n" + PAY, ""),
-        (PAY + "\n\ndef more():\n    return 5\n", ""),
+        (PAY.replace("return 1", "return 3"), True),
+        (PAY.replace("    return 1", "    audit()\n    return 1"), True),
+        (PAY.replace("    return 1\n", ""), True),
+        (PAY.replace("return 2", "return 4"), False),
+        ("import os\n" + PAY, False),
+        (PAY + "\n\ndef more():\n    return 5\n", False),
     ],
 )
-def test_decision_governs_the_lines_that_it_names(branch: Path, memctl: Memctl, text: str, by: str) -> None:
+def test_decision_governs_the_lines_that_it_names(branch: Path, memctl: Memctl, text: str, is_governed: bool) -> None:
     write(branch, "src/pay.py", text)
-    assert [row[1] for row in governing(memctl)] == ([by] if by else [])
+    assert bool(governing(memctl)) is is_governed
 
 
 def test_records_without_code_govern_the_code_of_their_section(branch: Path, memctl: Memctl) -> None:
@@ -66,7 +66,7 @@ def test_records_without_code_govern_the_code_of_their_section(branch: Path, mem
     row = memctl("learn", "Retry once", "--lesson", "Twice charges twice", "--section", "2.3").id
     git(branch, "checkout", "-qB", "side")
     write(branch, "src/pay.py", PAY + "x = 1\n")
-    assert governing(memctl) == [(row, "section", ["§2.3"], 1)]
+    assert governing(memctl) == [(row, ["§2.3"], 1)]
 
 
 def test_lines_of_a_decision_are_followed_to_where_the_branch_began(branch: Path, memctl: Memctl) -> None:
@@ -74,7 +74,7 @@ def test_lines_of_a_decision_are_followed_to_where_the_branch_began(branch: Path
     write(branch, "src/pay.py", "import os\nimport sys\n" + PAY)
     git(branch, "checkout", "-qB", "side")
     write(branch, "src/pay.py", "import os\nimport sys\n" + PAY.replace("return 1", "return 3"))
-    assert governing(memctl) == [("DEC-2025-11-04-001", "lines", ["src/pay.py:4-5"], 7)]
+    assert governing(memctl) == [("DEC-2025-11-04-001", ["src/pay.py:4-5"], 7)]
 
 
 def test_files_folders_and_deleted_files_are_governed(branch: Path, memctl: Memctl) -> None:
@@ -87,10 +87,7 @@ def test_files_folders_and_deleted_files_are_governed(branch: Path, memctl: Memc
     git(branch, "checkout", "-qB", "side")
     git(branch, "rm", "-q", "lib/a.py")
     git(branch, "commit", "-qm", "refactor: less")
-    assert [row[:3] for row in governing(memctl)] == [
-        (whole, "path", ["lib/a.py"]),
-        (folder, "path", ["lib/"]),
-    ]
+    assert [row[:2] for row in governing(memctl)] == [(whole, ["lib/a.py"]), (folder, ["lib/"])]
 
 
 def test_records_that_the_branch_adds_changes_supersedes_and_deletes(branch: Path, memctl: Memctl) -> None:
@@ -100,13 +97,12 @@ def test_records_that_the_branch_adds_changes_supersedes_and_deletes(branch: Pat
     new = memctl("decide", "Adopt SQLite", "--rationale", "x", "--supersedes", "DEC-2025-11-04-001").id
     memctl("resolve", issue, "--resolution", "fixed")
     memctl("delete", gone)
-    rows = review(memctl)["records"]
-    assert sorted((row["id"], row["done"], row["before"], row["status"]) for row in rows) == [
-        ("DEC-2025-11-04-001", "superseded", "accepted", "superseded"),
-        (new, "added", None, "accepted"),
-        (issue, "changed", "open", "resolved"),
-        (gone, "deleted", "active", "active"),
-    ]
+    assert {row["name"]: row["text"] for row in review(memctl, "record")} == {
+        "DEC-2025-11-04-001": "superseded (accepted -> superseded): Adopt PostgreSQL",
+        new: "added: Adopt SQLite",
+        issue: "changed (open -> resolved): Slow",
+        gone: "deleted: Gone",
+    }
 
 
 def test_rejected_option_is_found_in_code_records_and_subjects(branch: Path, memctl: Memctl) -> None:
@@ -163,9 +159,8 @@ def test_only_what_the_branch_made_stale_or_wrong_is_reported(branch: Path, memc
     write(branch, "src/pay.py", PAY + "x = 1\n")
     write(branch, "src/other.py", "a = 2\nb = 3\n")
     memctl("learn", "New fault", "--lesson", "See DEC-2020-01-01-002")
-    found = review(memctl)
-    assert found["stale"] == ["§2.3", "§2.4"]  # §2.4 by another change than before
-    assert ["DEC-2020-01-01-002" in row["message"] for row in found["check"]["findings"]] == [True]
+    assert [row["name"] for row in review(memctl, "stale")] == ["§2.3"]  # §2.4 was stale before
+    assert ["DEC-2020-01-01-002" in row["text"] for row in review(memctl, "check")] == [True]
     assert memctl("impact", "main...side", "--fail-on", "stale", code=1)
     assert memctl("impact", "main...side", "--fail-on", "rejected", code=0)
 
@@ -178,10 +173,11 @@ def test_id_and_number_that_both_gave_are_named_with_the_renumbering(branch: Pat
     text = next((branch / ".memory/decisions/2025-11").glob("*-001-*")).read_text().replace("-001", "-002")
     write(branch, path, text)
     write(branch, ".memory/sections/2.4-ours.md", (branch / ".memory/sections/2.3-payments.md").read_text())
-    names = [row["name"] for row in review(memctl)["shared"]]
-    assert names == [theirs, "§2.4"]
+    assert [row["name"] for row in review(memctl, "shared")] == [theirs, "§2.4"]
     told = memctl("impact", "main...side", "--format", "markdown", "--fail-on", "error", code=1).out
-    assert f"- **{theirs}**: another one has it in the base; after the merge run `memctl renumber`" in told
+    assert (
+        f"- **{theirs}**: the base gave it, too: {path}; after the merge, `memctl renumber` gives one a new one" in told
+    )
 
 
 def test_markdown_has_no_html_mention_or_link_of_a_record(branch: Path, memctl: Memctl) -> None:
@@ -189,7 +185,8 @@ def test_markdown_has_no_html_mention_or_link_of_a_record(branch: Path, memctl: 
     told = memctl("impact", "main...side", "--format", "markdown").out
     assert told == (
         "<!-- memctl impact -->\n### memctl: 1 changed record\n\n**Records of this branch**\n\n"
-        "- **LRN-2025-11-04-001**: \\<img src=x> &#64;ada \\[a\\](http://x) \\| `b` (`added, active`)\n"
+        "- **LRN-2025-11-04-001**: added: \\<img src=x> &#64;ada \\[a\\](http://x) \\| `b` "
+        "(`.memory/learnings/2025-11/LRN-2025-11-04-001-img-src-x-ada-a-http-x-b.md`)\n"
     )
 
 
@@ -198,11 +195,11 @@ def test_github_and_sarif_name_the_changed_lines(branch: Path, memctl: Memctl) -
     lines = memctl("impact", "main...side", "--format", "github").out.splitlines()
     assert [line.partition("::")[2].partition("::")[0].split(",title=")[0] for line in lines] == [
         "warning file=src/pay.py,line=5",
-        "warning file=.memory/sections/2.3-payments.md,line=1",
         "notice file=src/pay.py,line=5",
+        "warning file=.memory/sections/2.3-payments.md,line=7",
     ]
     log = json.loads(memctl("impact", "main...side", "--format", "sarif").out)
-    assert [row["ruleId"] for row in check_sarif(log)] == ["MEM701", "MEM208", "MEM703"]
+    assert [row["ruleId"] for row in check_sarif(log)] == ["MEM701", "MEM703", "MEM208"]
 
 
 def test_review_of_nothing_says_so(branch: Path, memctl: Memctl) -> None:
@@ -217,7 +214,6 @@ def test_review_of_nothing_says_so(branch: Path, memctl: Memctl) -> None:
     [
         (["src", "--format", "github"], "--format github is for the review of a branch"),
         (["--fail-on", "error"], "--fail-on is for the review of a branch"),
-        (["HEAD~1"], "HEAD~1 is a revision and not a file"),
     ],
 )
 def test_what_only_a_range_has_is_refused_with_the_range(
@@ -226,6 +222,12 @@ def test_what_only_a_range_has_is_refused_with_the_range(
     told = memctl("impact", *arguments, code=2).err
     assert message in told
     assert "...HEAD" in told
+
+
+def test_revision_alone_gets_a_hint_at_the_range(branch: Path, memctl: Memctl) -> None:
+    tip = git(branch, "rev-parse", "--short=10", "HEAD~1").strip()
+    told = memctl("impact", "HEAD~1", code=2).err
+    assert f"hint: HEAD~1 is the commit {tip}: `memctl impact HEAD~1...HEAD` reviews what came after it" in told
 
 
 def test_shallow_clone_says_in_one_line_what_it_needs(branch: Path, memctl: Memctl, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from memctl.check.branch_review import ReviewItem
 from memctl.check.rules import Rule
 from memctl.cli.schemas.shapes import Shape, shape_of
 from memctl.record.change import RecordAction
@@ -46,22 +47,6 @@ CHANGE: dict[str, Shape] = {
     "advice": [str],
     "writes?": {str: str},
     "deletes?": [str],
-}
-_CHECK: dict[str, Shape] = {
-    "counts": {"error": int, "warning": int, "info": int},
-    "ignored": int,
-    "unlisted": int,
-    "findings": [
-        {
-            "code": str,
-            "name": str,
-            "severity": str,
-            "path": str,
-            "line": int,
-            "message": str,
-            "hint": str | None,
-        }
-    ],
 }
 STEP = {"command": str, "purpose": str}
 _IMPORTED = {
@@ -212,33 +197,24 @@ KINDS: dict[str, Shape] = {
                 ],
             }
         ],
-        "review": (
-            {
-                "governing": [
-                    {
-                        "id": str,
-                        "title": str,
-                        "sentence": str | None,
-                        "by": str,
-                        "places": [str],
-                        "path": str,
-                        "line": int,
-                    }
-                ],
-                "records": [
-                    {"id": str, "title": str, "status": str, "before": str | None, "done": str, "path": str},
-                ],
-                "rejected": [
-                    {"option": str, "reason": str | None, "decision": str, "places": [str]},
-                ],
-                "stale": [str],
-                "shared": [{"name": str, "path": str, "other": str}],
-                "check": _CHECK,
-            },
-            None,
-        ),
+        "review": ([shape_of(ReviewItem)], None),
     },
-    "check": _CHECK,
+    "check": {
+        "counts": {"error": int, "warning": int, "info": int},
+        "ignored": int,
+        "unlisted": int,
+        "findings": [
+            {
+                "code": str,
+                "name": str,
+                "severity": str,
+                "path": str,
+                "line": int,
+                "message": str,
+                "hint": str | None,
+            }
+        ],
+    },
     "rules": {"total": int, "rules": [Rule]},
     "status": {
         "project": str,

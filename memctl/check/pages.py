@@ -125,6 +125,7 @@ def lengths(subject: CheckContext) -> Iterator[Finding]:
         elif tokens < least and not (is_small and page.kind is pages.DETAIL):
             message = f"{page.id} has {tokens:,} tokens; level {page.kind.level} should have {least:,} or more"
             yield Finding("MEM307", page.path, 1, message)
+    subject.renderer.remember()
 
 
 def stale_documents(subject: CheckContext) -> Iterator[Finding]:

@@ -143,7 +143,7 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
         output.note(f"warning: {error.message}\nhint: {error.hint}")
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"warning: the rendered documents are not checked: {why}\nhint: {documents.TRUST_HINT}")
-        ignore = (*ignore, *DOCUMENTS)
+        ignore = (*ignore, *DOCUMENTS, *([EDITED] if memory.config.format > 1 else []))
     report = run.check(context.from_memory(memory, snapshot, staged, at), select, ignore)
     if not (staged and report.has_errors):
         return report

@@ -8,7 +8,7 @@ it has sizes, tokens and dates, too, and its header has a hash of what decides w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -24,6 +24,7 @@ from memctl.record import mentions
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.text import markdown
+from memctl.text.headings import CODE_SPAN
 from memctl.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
@@ -108,15 +109,19 @@ def is_current(snapshot: Snapshot, links: Links, text: str) -> bool:
         titles += [markdown.inline(page.title)] if page else []
         targets += [links.marker(page.id)] if page else []
         targets += [links.file(path) for path in paths[:_ROWS]]
-    shown = " ".join(markdown.words(text))
-    return _TARGETS.findall(text) == targets and all(" ".join(markdown.words(title)) in shown for title in titles)
+    shown, *wanted = (f" {' '.join(markdown.words(each))} " for each in (text, *titles))
+    return _targets(text) == targets and all(title in shown for title in wanted)
+
+
+def _targets(text: str) -> list[str]:
+    return _TARGETS.findall(CODE_SPAN.sub("", text))
 
 
 def missing(snapshot: Snapshot, links: Links, text: str) -> list[str]:
     """Return the files to which a document of source files leads and which are gone."""
     names = {links.file(path): path for path in snapshot.files.names()}
     up = links.file("")
-    targets = (target for target in _TARGETS.findall(text) if target.startswith(up) and target not in names)
+    targets = (target for target in _targets(text) if target.startswith(up) and target not in names)
     return [unquote(target.removeprefix(up)) for target in targets]
 
 
@@ -132,7 +137,8 @@ def level4(
     contents = snapshot.files.read(listed)
     revision = "HEAD" if snapshot.source in ("disk", "index") else snapshot.source
     changed = last_changes(repository, listed, revision) if has_figures else {}
-    rows = {path: _row(links, path, contents.get(path), changed.get(path, ""), count) for path in listed}
+    cell = markdown.in_cell if has_figures else str  # without figures it is no table
+    rows = {path: _row(links, path, contents.get(path), changed.get(path, ""), count, cell) for path in listed}
     groups = [
         SourceGroup(
             ListEntry(page.id, markdown.inline(page.title), links.marker(page.id)) if page else None,
@@ -166,11 +172,13 @@ def _mentions(page: Page) -> set[str]:
     return {item.text for item in mentions.in_text(page.body) if item.text.startswith("§4.")}
 
 
-def _row(links: Links, path: str, content: bytes | None, changed: str, count: CountTokens) -> SourceFile:
-    """Return the row of a file in the document of level 4."""
+def _row(
+    links: Links, path: str, content: bytes | None, changed: str, count: CountTokens, cell: Callable[[str], str]
+) -> SourceFile:
+    """Return the row of a file in the document of level 4; `cell` makes a line of Markdown fit for the row."""
     from memctl.pages import outline  # only level 4 reads files
 
-    link, title = links.file(path), markdown.in_cell(markdown.code(path))
+    link, title = links.file(path), cell(markdown.code(path))
     text = _text(content)
     if text is None:  # the file is too large, or not text
         return SourceFile(f"§4.{path}", title, link, len(content or b""), None, changed[:10], "", ())
@@ -179,7 +187,7 @@ def _row(links: Links, path: str, content: bytes | None, changed: str, count: Co
     entries = tuple(
         ListEntry(f"§4.{path}:{m.line}", markdown.code(m.title), f"{link}#L{m.line}") for m in _main_markers(marked)
     )
-    purpose, more = markdown.cell(outline.purpose(path, text)), len(marked) - len(entries)
+    purpose, more = cell(markdown.inline(outline.purpose(path, text))), len(marked) - len(entries)
     return SourceFile(f"§4.{path}", title, link, len(content or b""), tokens, changed[:10], purpose, entries, more)
 
 

@@ -74,11 +74,6 @@ def without_escapes(line: str) -> str:
     return _ESCAPE.sub(lambda match: match[2] or match[0], line)
 
 
-def cell(text: str) -> str:
-    """Return a plain text as a cell of a Markdown table."""
-    return in_cell(inline(text))
-
-
 def in_cell(line: str) -> str:
     """Return a line of Markdown for use in a cell of a table: each `|` is escaped.
 

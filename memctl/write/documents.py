@@ -312,14 +312,14 @@ def write_documents(memory: Memory, texts: Mapping[str, str | None]) -> None:
 
     `texts` are by path below `.memory/`; None deletes the document.
     """
+    if memory.config.format > 1 and texts:
+        edited_documents.remember(memory, texts)
     for path, text in texts.items():
         file = files.locate(memory.folder, path)
         if text is None:
             file.unlink(missing_ok=True)
         else:
             files.replace(file, text)
-    if memory.config.format > 1:
-        edited_documents.remember(memory, texts)
 
 
 def refresh(

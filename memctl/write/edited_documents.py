@@ -35,7 +35,7 @@ class EditFinder:
         self._renderers: dict[str, Renderer] = {}
 
     @cached_property
-    def _noted(self) -> dict[str, str]:
+    def _noted(self) -> dict[str, list[str]]:
         return _read(_file(self._memory))
 
     def __call__(self, path: str, text: str, wanted: str | None) -> bool:
@@ -45,15 +45,15 @@ class EditFinder:
         made of a document counts as rendered; so does what is older than the history of a shallow clone.
         """
         repository, tracked = self._memory.repository, self._memory.tracked(path)
-        if self._noted.get(path) == _hash(text) or repository.under_way():
+        if _hash(text) in self._noted.get(path, ()) or repository.under_way():
             return False
         committed = trees.text(repository, "HEAD", tracked)
         if committed is None:
             return False
-        if markdown.words(text) != markdown.words(committed):
+        if _words(text) != _words(committed):
             return _adds_or_removes(text, [committed, wanted or committed])
-        layout = generated_header.split(text)
-        if path.endswith(f"/{SOURCES}") or layout is None or layout.layout != generated_header.OF_FORMAT_2:
+        header = generated_header.split(text)
+        if path.endswith(f"/{SOURCES}") or header is None or header.layout != generated_header.OF_FORMAT_2:
             return False  # it shows the code as it was when it was rendered; an older memctl rendered it
         last = history.last_version(repository, tracked)
         if last is None or last[0] in repository.shallow():
@@ -64,10 +64,13 @@ class EditFinder:
 
     def _rendering(self, commit: str, path: str) -> str | None:
         """Return the document that the memory at a commit gives, None if it gives none."""
+        if commit not in self._renderers:
+            self._renderers[commit] = self._render(load.revision(self._memory, commit))
+        making = self._renderers[commit]
+        if not self._memory.is_trusted and any(name.endswith(".j2") for name in making.snapshot.names("templates")):
+            return None  # the project's own templates are not run here
         with suppress(MemctlError, KeyError):  # a broken template, a page that the commit lacks
-            if commit not in self._renderers:
-                self._renderers[commit] = self._render(load.revision(self._memory, commit))
-            return self._renderers[commit].document(path.rpartition("/")[2])
+            return making.document(path.rpartition("/")[2])
         return None
 
 
@@ -76,13 +79,18 @@ def _adds_or_removes(text: str, others: list[str]) -> bool:
 
     A merge or a rebase by Git makes a document of two, which need not be the rendering of the result.
     """
-    words, counts = Counter(markdown.words(text)), [Counter(markdown.words(other)) for other in others]
+    words, counts = Counter(_words(text)), [Counter(_words(other)) for other in others]
     return bool(words - reduce(or_, counts) or reduce(and_, counts) - words)
 
 
 def remember(memory: Memory, texts: Mapping[str, str | None]) -> None:
-    """Note the texts of documents that memctl has written to the disk, by path; None for a deleted document."""
-    noted = _read(_file(memory)) | {path: _hash(text) for path, text in texts.items() if text is not None}
+    """Note the texts of documents that memctl is about to write to the disk, by path; None for one to delete.
+
+    The text before stays noted, since memctl may be killed before it writes.
+    """
+    noted = _read(_file(memory))
+    for path, text in texts.items():
+        noted[path] = [*([] if text is None else [_hash(text)]), *noted.get(path, ())][:2]
     with suppress(OSError):  # the commits of the documents tell, too
         private_files.replace_file(_file(memory), msgspec.json.encode(noted))
 
@@ -91,11 +99,16 @@ def _file(memory: Memory) -> Path:
     return memory.private / "rendered"
 
 
-def _read(file: Path) -> dict[str, str]:
+def _read(file: Path) -> dict[str, list[str]]:
     with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, str])
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, list[str]])
     return {}
 
 
 def _hash(text: str) -> str:
-    return generated_header.digest(" ".join(markdown.words(text)))
+    return generated_header.digest(" ".join(_words(text)))
+
+
+def _words(document: str) -> list[str]:
+    header = generated_header.split(document)
+    return markdown.words(document if header is None else header.text)

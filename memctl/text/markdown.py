@@ -34,7 +34,7 @@ _MARKS = lazy_regex(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])(?=\s)|:?-{2,}:?|\|", re.MULT
 # What prettier or mdformat write in another way: emphasis, bullets, escapes that change nothing.
 _EMPHASIS = lazy_regex(r"(?<![\w*\\])\*(?=[^\s*])([^*_\n]*[^\s*_\\])\*(?![\w*])")
 _BULLET = lazy_regex(r"^([ \t]*)[*+](?=[ \t]+[^*+\s])")
-_NEEDLESS = lazy_regex(r"(?<=[\w\])”\",;:] )\\(?:(#)(?=\w)|(\[[^\[\]\\\n]*)\\(\])(?![(\[:]))")
+_NEEDLESS = lazy_regex(r"(?<=[\w\])”\",;:] )\\(?:(#(?=\w)|<(?=\s))|(\[[^\[\]\\\n]*)\\(\])(?![(\[:]))")
 
 
 def words(text: str) -> list[str]:

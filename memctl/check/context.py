@@ -7,7 +7,7 @@ import os
 from memctl.check.cached_renderer import CachedRenderer
 from memctl.check.findings import CheckContext, StagedWork
 from memctl.errors import MemctlError
-from memctl.git import differences, git, history, index
+from memctl.git import differences, git, history, index, trees
 from memctl.pages import renamed_files
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, pending_state
@@ -43,11 +43,8 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
         changed = {path[len(memory.prefix) + 1 :] for path in paths}
 
     def earlier(path: str) -> str | None:
-        try:
-            known = before if after else batches.head(memory)  # changes of a batch were checked when they were written
-            return git.read(["show", f"{known}:{memory.tracked(path)}"], memory.repository.top).decode(errors="replace")
-        except git.GitFailed:
-            return None
+        known = before if after else batches.head(memory)  # changes of a batch were checked when they were written
+        return trees.text(memory.repository, known, memory.tracked(path)) if known else None
 
     return CheckContext(
         snapshot,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from memctl.git.history import Commit
 
 _FEW_PAGES = 3  # stale pages to name
+_OF_DOCUMENTS = {
+    "never rendered": "the documents were never rendered: run `memctl render`, or let a workflow run it",
+    "behind": "the documents are behind the memory: run `memctl render`, or let a workflow run it",
+    "on every branch": "the documents are rendered on every branch, where pull requests conflict: `memctl init --docs "
+    "default-branch` leaves them to `memctl render` (--docs true: as now)",
+}
 
 
 @command(
@@ -71,6 +78,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, process: StatusPro
         with suppress(hook_commits.UnknownValue):
             data["hook_commits"] = hook_commits.mode(memory.repository) or None
         data["fault_of_settings"] = "; ".join(f"{fault.message}; {fault.hint}" for fault in faults) or None
+        data["documents"] = _documents(memory, snapshot, process)
         data["pending"], covered = _pending(memory) if memory_access.has_pending(memory) else ([], set())
         rest = [path for path in _differing(memory, process) if path not in covered]
         untracked = [path[len(memory.prefix) + 1 :] for path in process.differing()]
@@ -112,6 +120,36 @@ def _pending(memory: Memory) -> tuple[list[dict[str, Any]], set[str]]:
         for e in waiting
     ]
     return entries, {path for entry in waiting for path in entry.change.paths}
+
+
+def _documents(memory: Memory, snapshot: Snapshot, process: StatusProcess) -> str | None:
+    """Return the key in `_OF_DOCUMENTS` of what is to be said of the rendered documents, None if there is nothing."""
+    from memctl.write import documents
+
+    config = memory.config
+    if config.format == 1 or not config.docs:
+        return None
+    if config.docs is True:
+        is_chosen = re.search("^docs:", files.read(memory.folder, memory_root.CONFIG), re.MULTILINE)
+        return "on every branch" if memory.repository.remotes() and not is_chosen else None
+    if not documents.belong_here(memory, config):
+        return None
+    if not snapshot.names(memory_root.DOCUMENTS):
+        return "never rendered"
+    key = f"documents: {process.commit()}".encode()
+    is_clean = not process.differing()
+    if is_clean and (known := snapshot.catalogue.recall(key)) is not None:
+        return "behind" if known == b"1" else None
+    from memctl.check.cached_renderer import CachedRenderer
+    from memctl.pages.documents import compare
+
+    renderer = CachedRenderer(memory, snapshot)
+    comparison = compare(renderer, force=True)
+    renderer.remember()
+    is_behind = bool(comparison.stale or comparison.orphans or comparison.sources_stale)
+    if is_clean:
+        snapshot.catalogue.keep(key, b"%d" % is_behind)
+    return "behind" if is_behind else None
 
 
 def _differing(memory: Memory, process: StatusProcess) -> list[str]:
@@ -239,6 +277,8 @@ def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
         yield f"the batch could not be committed: {why}; `memctl commit` tries again"
     if data.get("commits_blocked_by"):
         yield f"memctl makes no commits now, because {data['commits_blocked_by']} is under way"
+    if state := data.get("documents"):
+        yield _OF_DOCUMENTS[state]
     upstream = data.get("upstream")
     if upstream and (upstream["ahead"] or upstream["behind"]):
         counts = [f"{quantity(upstream[side], 'commit')} {side}" for side in ("ahead", "behind") if upstream[side]]

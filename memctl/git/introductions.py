@@ -103,8 +103,12 @@ def last_commits(repository: Repository, paths: Iterable[str], revision: str = "
 
 
 def last_changes(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
-    """Return when the text that each file has at a revision was introduced, by path, such as "2025-11-04T14:32:00Z"."""
+    """Return when the text that each file has at a revision was introduced, by path, such as "2025-11-04T14:32:00Z".
+
+    A file whose text is from before the history of a shallow clone is left out.
+    """
     if revision == "HEAD" and not repository.has_head():
         return {}
     result = latest(repository, trees.blob_ids(repository, revision, paths), revision)
-    return {path: timestamps.from_epoch(introduction.seconds) for path, introduction in result.items()}
+    boundary = repository.shallow()
+    return {path: timestamps.from_epoch(it.seconds) for path, it in result.items() if it.commit not in boundary}

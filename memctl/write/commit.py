@@ -301,7 +301,7 @@ def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:
 def _prepare(memory: Memory, paths: Iterable[str], variables: Variables | None = None) -> Preparation:
     """Start the Git commands for a commit of some paths and, if there are any, rendered documents."""
     present = [path for path in paths if (memory.folder / path).exists()]
-    rendered = [f"{FOLDER}/{INDEX}"] if documents.belong_here(memory, memory.config) else []
+    rendered = [f"{FOLDER}/{INDEX}"] if documents.follow_writes(memory, memory.config) else []
     tracked = [memory.tracked(path) for path in (*present, *rendered)]
     return Preparation(memory.repository, tracked, variables or Variables(memory.repository, memory.commit_moment))
 

@@ -235,6 +235,7 @@ KINDS: dict[str, Shape] = {
         "trusted?": bool,
         "hook_commits?": str | None,
         "fault_of_settings?": str | None,
+        "documents?": str | None,
         "pending?": [_WAITING],
         "uncommitted?": [str],
         "batched?": int,

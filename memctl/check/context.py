@@ -10,7 +10,7 @@ from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index
 from memctl.pages import renamed_files
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, pending_state
+from memctl.store import pending_state
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
@@ -44,8 +44,9 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
 
     def earlier(path: str) -> str | None:
         try:
-            known = before if after else batches.head(memory)  # changes of a batch were checked when they were written
-            return git.read(["show", f"{known}:{memory.tracked(path)}"], memory.repository.top).decode(errors="replace")
+            return git.read(["show", f"{before}:{memory.tracked(path)}"], memory.repository.top).decode(
+                errors="replace"
+            )
         except git.GitFailed:
             return None
 

@@ -14,7 +14,7 @@ from memctl.record import pages
 from memctl.record.change import Change, Delete, Write, rewords
 from memctl.record.errors import InvalidRecord
 from memctl.record.parser import parse
-from memctl.store import batches, files
+from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.team import guard
 from memctl.write import credentials
@@ -157,9 +157,8 @@ def _refuse_broken(text: str, path: str, before: str | None) -> None:
 
 
 def text_in_head(memory: Memory, path: str) -> str | None:
-    """Return the text that a file has in HEAD or in the open batch; None if it is in neither."""
+    """Return the text that a file has in HEAD; None if HEAD does not have it."""
     try:
-        name = f"{batches.head(memory) or 'HEAD'}:{memory.tracked(path)}"
-        return git.read(["show", name], memory.repository.top).decode(errors="replace")
+        return git.read(["show", f"HEAD:{memory.tracked(path)}"], memory.repository.top).decode(errors="replace")
     except git.GitFailed:
         return None

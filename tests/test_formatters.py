@@ -30,7 +30,14 @@ git diff --exit-code --stat
 WRITES = (
     ("decide", "Use PostgreSQL for [orders] #3", "--rationale", "It has joins", "--alternative", "MongoDB: no joins"),
     ("issue", "Card is refused *twice*", "--severity", "critical", "--reproduction", "Pay twice", "--section", "2.1"),
-    ("learn", 'Retry retry_once (2 < 3), then "stop" at 5 %', "--lesson", "The second try succeeds", "--section", "3.1"),
+    (
+        "learn",
+        'Retry retry_once (2 < 3), then "stop" at 5 %',
+        "--lesson",
+        "The second try succeeds",
+        "--section",
+        "3.1",
+    ),
 )
 
 

@@ -10,7 +10,7 @@ from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index, trees
 from memctl.pages import renamed_files
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, pending_state
+from memctl.store import pending_state
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
@@ -43,8 +43,7 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
         changed = {path[len(memory.prefix) + 1 :] for path in paths}
 
     def earlier(path: str) -> str | None:
-        known = before if after else batches.head(memory)  # changes of a batch were checked when they were written
-        return trees.text(memory.repository, known, memory.tracked(path)) if known else None
+        return trees.text(memory.repository, before, memory.tracked(path))
 
     return CheckContext(
         snapshot,

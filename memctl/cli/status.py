@@ -19,7 +19,7 @@ from memctl.git import git, hook_commits, locks, trust
 from memctl.git.status import StatusProcess
 from memctl.pages import MANY_RECORDS
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, files, memory_root, settings_check
+from memctl.store import changes_ref, files, memory_root, settings_check
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity, some
 
@@ -79,16 +79,14 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, process: StatusPro
             data["hook_commits"] = hook_commits.mode(memory.repository) or None
         data["fault_of_settings"] = "; ".join(f"{fault.message}; {fault.hint}" for fault in faults) or None
         data["documents"] = _documents(memory, snapshot, process)
-        data["pending"], covered = _pending(memory) if memory_access.has_pending(memory) else ([], set())
+        data["pending"], data["waiting"], covered = (
+            _pending(memory) if memory_access.has_pending(memory) else ([], 0, set())
+        )
         rest = [path for path in _differing(memory, process) if path not in covered]
+        rest = [path for path in rest if not (data["waiting"] and path.startswith(f"{memory_root.DOCUMENTS}/"))]
         untracked = [path[len(memory.prefix) + 1 :] for path in process.differing()]
         rest += files.leftovers(memory.folder, untracked)
         data["uncommitted"] = [output.name(memory.tracked(path)) for path in rest]
-        batch = batches.current(memory)
-        data["batched"] = len(batches.changes(memory, batch.base, batch.tip)) if batch else 0
-        data["batch_refused"] = None
-        with suppress(OSError):
-            data["batch_refused"] = " ".join(batches.refusal_file(memory).read_text(errors="replace").split()) or None
         data["interrupted"] = _interrupted(memory)
         data["handoffs"] = _handoffs(memory, snapshot)
         data["commits_blocked_by"] = memory.repository.under_way() or None
@@ -99,8 +97,8 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, process: StatusPro
     return data
 
 
-def _pending(memory: Memory) -> tuple[list[dict[str, Any]], set[str]]:
-    """Return the pending changes, and the paths of their files."""
+def _pending(memory: Memory) -> tuple[list[dict[str, Any]], int, set[str]]:
+    """Return the pending changes, the number of those that only wait for the user's commit, and the paths of both."""
     from memctl.store import pending_state  # mostly none is pending
     from memctl.text import timestamps
 
@@ -118,8 +116,9 @@ def _pending(memory: Memory) -> tuple[list[dict[str, Any]], set[str]]:
             "since": timestamps.from_epoch(int(e.began)),
         }
         for e in waiting
+        if e.undone or not (e.held and e.recorded)
     ]
-    return entries, {path for entry in waiting for path in entry.change.paths}
+    return entries, len(waiting) - len(entries), {path for entry in waiting for path in entry.change.paths}
 
 
 def _documents(memory: Memory, snapshot: Snapshot, process: StatusProcess) -> str | None:
@@ -153,11 +152,9 @@ def _documents(memory: Memory, snapshot: Snapshot, process: StatusProcess) -> st
 
 
 def _differing(memory: Memory, process: StatusProcess) -> list[str]:
-    """Return the files below `.memory/` that differ from HEAD and from the open batch, as seen from there."""
+    """Return the files below `.memory/` that differ from HEAD, as seen from there."""
     start = len(memory.prefix) + 1
-    paths = [path[start:] for path in process.differing(ignored=False) if not files.is_temporary(path[start:])]
-    batch = batches.current(memory)
-    return list(batches.differing_from_tip(memory, batch, dict.fromkeys(paths, ""))) if batch else paths
+    return [path[start:] for path in process.differing(ignored=False) if not files.is_temporary(path[start:])]
 
 
 def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str | None]]:
@@ -189,12 +186,16 @@ def _interrupted(memory: Memory) -> list[str]:
 
 def _last_change(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any] | None:
     """Return the last commit of the memory; the answer of Git is cached, since it may search far back."""
-    commit = memory.repository.resolve(at) if at else batches.head(memory)
-    key = f"last change: {commit}".encode()
+    repository, newest = memory.repository, "" if at else changes_ref.tip(memory)
+    commit = repository.resolve(at) if at else repository.branch()[1]
+    key = f"last change: {commit} {newest}".encode()
     if (cached := snapshot.catalogue.recall(key)) is not None:
         return msgspec.json.decode(cached, type=dict[str, Any] | None)
-    changes = batches.commits(memory, [memory.prefix], commit if at else "HEAD", limit=1)
-    data = _change_data(changes[0]) if changes else None
+    from memctl.git import history  # the answer is mostly cached
+
+    changes = history.commits(repository, [memory.prefix], commit or "HEAD", limit=1)
+    changes += changes_ref.changes(memory, [memory.prefix], 1) if newest else []
+    data = _change_data(max(changes, key=lambda change: change.date)) if changes else None
     if commit:
         snapshot.catalogue.keep(key, msgspec.json.encode(data))
     return data
@@ -248,9 +249,10 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
     status_figures.print_figures(data, bars)
     if last := data["last_change"]:
         output.one_line(f"last change: {last['subject']} ({last['date']}, {last['actor']})")
-    if number := data.get("batched"):
+    if number := data.get("waiting"):
         output.text(
-            f"batch of {quantity(number, 'change')}: your next commit or `memctl commit` makes one commit of the batch"
+            f"{quantity(number, 'change')} not committed yet: your next commit may take what is in {data['folder']}, or"
+            " `memctl commit` commits it"
         )
     for line in _attention_lines(data):
         output.painted(line, "yellow")
@@ -273,8 +275,6 @@ def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
         where = f" on {handoff['branch']}" if handoff["branch"] else ""
         yield f"handoff {handoff['id']} from {handoff['from']} waits{where} for your answer: {handoff['title']}"
     yield from (f"uncommitted: {path}" for path in data.get("uncommitted", ()))
-    if why := data.get("batch_refused"):
-        yield f"the batch could not be committed: {why}; `memctl commit` tries again"
     if data.get("commits_blocked_by"):
         yield f"memctl makes no commits now, because {data['commits_blocked_by']} is under way"
     if state := data.get("documents"):

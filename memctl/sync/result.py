@@ -28,7 +28,7 @@ class SyncResult(msgspec.Struct, frozen=True):
     - `fetched` counts the commits that are new here, `pushed` those that are new at the target, and `foreign` those of
       the pushed ones that change files outside of the memory and that the upstream lacks, too.
     - `tries` counts the attempts: one, and one more for each time that another clone pushed first.
-    - `has_state` says that the coordination state, pages of sessions and batches were fetched together with the branch.
+    - `has_state` says that the coordination state, and pages of sessions were fetched together with the branch.
 
     About the coordination state:
 

@@ -31,13 +31,13 @@ from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
 from memctl.git.remotes import SyncTurn, Upstream
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, load, lock, pending_state, sessions_ref
+from memctl.store import load, lock, pending_state, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.memory_root import FOLDER
-from memctl.sync import batch_changes, merge_commit, reconcile_ownership, result, session_pages
+from memctl.sync import merge_commit, reconcile_ownership, result, session_pages
 from memctl.sync.result import SyncResult
 from memctl.team import coordination_ref, remote_state
-from memctl.text.phrases import some
+from memctl.text.phrases import quantity, some
 from memctl.write import checkout_log, commit, documents, recovery
 from memctl.write import handoffs as write_handoffs
 from memctl.write.checkout_log import Move
@@ -72,7 +72,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 def sync(memory: Memory, remote: str, options: Options, report: Report = lambda _: None) -> SyncResult:
-    """Sync the branch of HEAD, the coordination state, pages of sessions and batches with those of a remote.
+    """Sync the branch of HEAD, the coordination state and pages of sessions with those of a remote.
 
     `remote` is the remote's name, "" for the remote of the branch's upstream. `report` is called with the result as
     soon as the branch is synced, since the rest may be interrupted.
@@ -107,17 +107,12 @@ def _sync_refs(memory: Memory, done: SyncResult, remote: str, *, dry_run: bool) 
     """Sync memctl's own refs with a remote, to which they are pushed only if the branch is; return what is `done`."""
     push = done.target is not None and done.target.remote == remote
     done = reconcile_ownership.sync_ownership(memory, done, remote, push=push, dry_run=dry_run)
-    for what, carry in (
-        ("pages of sessions", session_pages.sync_pages),
-        ("changes of open batches", batch_changes.sync_batches),
-    ):
-        try:
-            done = carry(memory, done, remote, push=push and not done.refusal, dry_run=dry_run)
-        except PushRefused as error:
-            done = msgspec.structs.replace(done, refusal=error.reason)
-        except MemctlError as error:  # the branch is done: what goes wrong here is a warning
-            done = done.with_warning(f"the {what} could not be synced with {remote}: {error.message}")
-    return done
+    try:
+        return session_pages.sync_pages(memory, done, remote, push=push and not done.refusal, dry_run=dry_run)
+    except PushRefused as error:
+        return msgspec.structs.replace(done, refusal=error.reason)
+    except MemctlError as error:  # the branch is done: what goes wrong here is a warning
+        return done.with_warning(f"the pages of sessions could not be synced with {remote}: {error.message}")
 
 
 def _try_until_pushed(memory: Memory, route: Route, report: Report, turn: SyncTurn) -> SyncResult:
@@ -196,10 +191,10 @@ def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
 
 
 def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
-    """Make commits that wait, such as that of a killed write, and squash the open batch; raises MemctlError if one
-    fails.
+    """Make commits that wait, such as that of a killed write; raises MemctlError if one fails.
 
-    The caller holds the write lock, so that what another process is writing does not count as waiting.
+    Changes that wait for the user's commit are left alone, and a remark counts them. The caller holds the write lock,
+    so that what another process is writing does not count as waiting.
     """
     if dry_run:
         waiting = [entry.change for entry in pending_state.open_entries(memory) if not (entry.held or entry.undone)]
@@ -207,23 +202,15 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
             f"this change is not committed yet, and `memctl sync` commits it first: {outcome.op} {outcome.title}"
             for outcome in waiting
         ]
-        if squashed := commit.squash(memory, dry_run=True):
-            memory.remarks.append(
-                f"`memctl sync` first commits these recorded changes on the branch: {squashed.change.title}"
-            )
         return
-    squashed = commit.sync_batch(memory)
     for made in commit.commit_remaining(memory):
         what = f"{made.change.op} {made.change.title}"
         if made.pending:
             raise MemctlError(f"an earlier change ({what}) can't be committed: {made.pending}", made.hint)
         memory.remarks.append(f"committed an earlier change as {made.commit[:10]}: {what}")
         memory.asked = None
-    squashed = squashed or commit.squash(memory)
-    if squashed and squashed.pending:
-        raise MemctlError(
-            f"recorded changes ({squashed.change.title}) can't be committed: {squashed.pending}", squashed.hint
-        )
+    if held := [entry for entry in pending_state.open_entries(memory) if entry.held and not entry.undone]:
+        memory.remarks.append(f"not synced, since not committed yet: {quantity(len(held), 'change')} (`memctl commit`)")
 
 
 def _head(memory: Memory) -> tuple[str, str]:
@@ -249,8 +236,7 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     fetch."""
     state = (coordination_ref.ref(memory), coordination_ref.tracking_ref(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.remote_ref(upstream.remote))
-    changes = (batches.ref(memory, upstream.ref), batches.tracking_ref(memory, upstream.ref, upstream.remote))
-    theirs, has_state = remotes.fetch(memory.repository, upstream, (state, pages, changes))
+    theirs, has_state = remotes.fetch(memory.repository, upstream, (state, pages))
     if not theirs:
         short = upstream.branch.removeprefix("refs/heads/")
         name = upstream.ref.removeprefix("refs/heads/")

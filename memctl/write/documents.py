@@ -29,7 +29,7 @@ from memctl.record.kinds import KINDS
 from memctl.record.pages import Outline
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, files, load, pending_state
+from memctl.store import files, load, pending_state
 from memctl.store.memory import Memory
 from memctl.store.memory_root import CONFIG
 from memctl.write import edited_documents
@@ -361,7 +361,7 @@ def refresh(
 def committed_texts(memory: Memory, committed: Collection[str]) -> dict[str, str | None]:
     """Return the committed texts of files whose edits on the disk stay uncommitted, by path below `.memory/`.
 
-    They are the texts in HEAD or in the open batch, None for a new file. The files `committed`, paths below `.memory/`,
+    They are the texts in HEAD, None for a new file. The files `committed`, paths below `.memory/`,
     are about to be committed and are left out, and so are files that no document shows.
     """
     memory.asked = status = memory.ask()
@@ -372,9 +372,8 @@ def committed_texts(memory: Memory, committed: Collection[str]) -> dict[str, str
         return {}
     edited = files.names(path for path in pending_state.uncommitted(memory) if _is_shown(path))
     edited = [path for path in edited if path not in committed]
-    tip = batches.head(memory) or "HEAD"
     try:
-        blobs = trees.blob_ids(memory.repository, tip, map(memory.tracked, edited))
+        blobs = trees.blob_ids(memory.repository, "HEAD", map(memory.tracked, edited))
     except GitFailed:  # there is no commit yet
         blobs = {}
     contents = trees.blobs(memory.repository, blobs.values(), files.MAX_BYTES)

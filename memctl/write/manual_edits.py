@@ -14,7 +14,7 @@ from memctl.record import pages
 from memctl.record.change import Change, Delete, Write, rewords
 from memctl.record.errors import InvalidRecord
 from memctl.record.parser import parse
-from memctl.store import batches, files, load
+from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.team import guard
 from memctl.write import credentials, documents
@@ -157,5 +157,5 @@ def _refuse_broken(memory: Memory, text: str, path: str, before: str | None) -> 
 
 
 def text_in_head(memory: Memory, path: str) -> str | None:
-    """Return the text that a file has in HEAD or in the open batch; None if it is in neither."""
-    return trees.text(memory.repository, batches.head(memory) or "HEAD", memory.tracked(path))
+    """Return the text that a file has in HEAD; None if HEAD does not have it."""
+    return trees.text(memory.repository, "HEAD", memory.tracked(path))

@@ -38,7 +38,6 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         )
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
-        commit.sync_batch(memory)
         files.remove_leftovers(memory.folder)  # those of a killed rendering
         snapshot = load.disk(memory, whole=True)
         making = documents.renderer(memory, snapshot)

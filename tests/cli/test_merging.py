@@ -56,7 +56,7 @@ SIDE = (
 )
 
 
-@pytest.fixture(scope="session", params=["each", *slow("batch")])
+@pytest.fixture(scope="session", params=["each", *slow("later")])
 def described(built: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """A shop with code, sections and details on `main`, and two branches, `pay` and `side`; tests get copies.
 

@@ -81,7 +81,7 @@ def test_killed_at_any_step_the_next_command_goes_on_from_there(
 ) -> None:
     for name in ("one", "two"):
         git(parted / name, "config", "memctl.commits", mode)
-    memctl("learn", "Of an open batch", where=parted / "two")
+    memctl("learn", "Not committed", where=parted / "two")
     before = commits_of(parted / "one", parted / "two")
     for step, then in zip(count(stride, stride), cycle(["sync", "learn"]), strict=False):
         one, two = copy(parted, tmp_path / f"victim{step}")
@@ -89,9 +89,9 @@ def test_killed_at_any_step_the_next_command_goes_on_from_there(
             break
         if then == "learn":
             memctl("learn", "Written right after", where=two)
-            assert mode == "batch" or git(two, "status", "--porcelain") == "", f"step {step}"
+            assert mode == "later" or git(two, "status", "--porcelain") == "", f"step {step}"
         memctl("sync", "--with-code", where=two)
-        assert the(memctl, two, "Of an open batch")
+        assert the(memctl, two, "Not committed")
         assert_whole(memctl, one, two, before)
         assert then == "sync" or the(memctl, two, "Written right after")
         shutil.rmtree(two.parent)

@@ -238,8 +238,7 @@ KINDS: dict[str, Shape] = {
         "documents?": str | None,
         "pending?": [_WAITING],
         "uncommitted?": [str],
-        "batched?": int,
-        "batch_refused?": str | None,
+        "waiting?": int,
         "interrupted?": [str],
         "handoffs?": [{"id": str, "from": str, "title": str, "branch": str | None}],
         "commits_blocked_by?": str | None,
@@ -258,6 +257,8 @@ KINDS: dict[str, Shape] = {
                 "reason": str | None,
                 "deeds": [RecordAction],
                 "paths": [str],  # empty for is_boundary
+                "recorded_on": str | None,  # of a change on refs/memctl/changes: the branch on which it was made
+                "is_committed": bool,  # false of a change that no branch has yet
                 "is_boundary": bool,  # a shallow clone begins with it
                 "brought_text?": bool,
             }

@@ -303,7 +303,7 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
     mentions = _ENCODE(item.mentions) if item.mentions else None
     stored = (item.path, number, item.stat, packed, faults, mentions)
     if record is None:
-        return *stored, *(None,) * 21, item.blob
+        return *stored, *(None,) * 22, item.blob
     columns = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
     marks = (item.weight, int(item.is_suspicious), int(item.has_controls), int(item.has_blockers))
     dated = (record.timestamp, *marks, record.recorded, record.title, record.id, record.status)

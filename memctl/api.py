@@ -332,7 +332,7 @@ class Memory:
 
         `record_id` is its id, or a beginning of the id that no other record has.
         """
-        return self._read(at).resolve(record_id)
+        return self._whole(self._read(at).resolve(record_id))
 
     def text(self, record_id: str, *, at: str | None = None) -> str:
         """Return the whole Markdown file of a record as it is now, or as it was at the revision `at`.
@@ -383,7 +383,7 @@ class Memory:
 
             paths = snapshot.outline.records_in([known_section(snapshot, section)], snapshot.catalogue)
         records = Filters(types=types, archived=None if archived else False, paths=paths).keep(snapshot.records)
-        return sorted(records, key=lambda record: record.id)
+        return sorted(map(self._whole, records), key=lambda record: record.id)
 
     def search(self, query: str, *, types: Iterable[str] = (), limit: int = 10, at: str | None = None) -> list[Result]:
         """Return the records, pages, sessions and checkpoints that match the words of a query, best first.
@@ -398,7 +398,8 @@ class Memory:
         for kind in kinds:
             _require("type", kind, ranking.ALL)
         snapshot = self._read(at)
-        return ranking.search(snapshot, query, self._memory.now, ranking.ANY, kinds or ranking.ALL, limit or None)
+        found = ranking.search(snapshot, query, self._memory.now, ranking.ANY, kinds or ranking.ALL, limit or None)
+        return [msgspec.structs.replace(one, record=one.record and self._whole(one.record)) for one in found]
 
     def why(self, path: str, *, limit: int = 20, at: str | None = None) -> Explanation:
         """Return why a file, one of its lines, or a folder is as it is.
@@ -416,10 +417,10 @@ class Memory:
         is_known = reasons.is_explained or indirect.perhaps
         return Explanation(
             why_answer.sentence(snapshot, reasons, indirect) if is_known else "",
-            tuple(item.record for item in reasons.records if item.record is not None),
+            tuple(self._whole(item.record) for item in reasons.records if item.record is not None),
             tuple(page.id for page, _ in reasons.sections),
             tuple(cause.touch.commit for cause in reasons.commits),
-            tuple(indirect.perhaps),
+            tuple(map(self._whole, indirect.perhaps)),
             tuple(cause.subject for cause in reasons.commits),
         )
 
@@ -572,6 +573,9 @@ class Memory:
     def _outcome(self, outcome: Any) -> Written:
         paths = tuple(self._memory.tracked(path) for path in outcome.paths)
         return Written(outcome.change.ids, paths, outcome.commit or "", outcome.pending or "", outcome.advice)
+
+    def _whole(self, record: Record) -> Record:
+        return record.of_project(self._memory.config.project)
 
     def _read(self, at: str | None, *, whole: bool = False) -> Snapshot:
         """Return the memory as it is now or was at a revision, without the parts that this agent may not read.

@@ -278,6 +278,13 @@ def share_templates(repo: Path, *clones: Path) -> None:
         shutil.copytree(repo / _COMPILED, clone / _COMPILED)
 
 
+def set_tag(clone: Path, tag: str = "k7fq") -> None:
+    """Give a clone a tag, such as one that another clone has, too: their ids can collide then."""
+    file = clone / ".git/memctl/sequence.json"
+    private_files.make_folder(file.parent)
+    private_files.replace_file(file, f'{{"tag": "{tag}"}}'.encode())
+
+
 @pytest.fixture(scope="session")
 def healthy(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with a memory that a person wrote and `check` finds no fault in; tests get copies."""

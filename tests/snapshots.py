@@ -39,6 +39,7 @@ class Given:
         self._records = records
         self._texts = texts
         self._faults = faults
+        self.last_id = lambda: ""
 
     def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
         return [one for one in self._records if one.is_open or not only_open], self._faults

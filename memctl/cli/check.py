@@ -28,6 +28,7 @@ _COLOURS: dict[str, dict[str, Any]] = {
     INFO: {"dim": True},
 }
 _PACKAGE = "git-memctl"
+_DOUBLES = ("MEM104", "MEM302")  # ids and numbers that two files have
 _FORMATS = ("text", "json", "github", "sarif")
 
 
@@ -155,6 +156,10 @@ def _fix(memory: Memory, report: Report, dry_run: bool, style: str) -> None:
     from memctl.write import autofix, render, transaction
 
     say = output.text if style == "text" else output.note
+    has_doubles = memory.config.format > 1 and any(finding.code in _DOUBLES for finding in report.findings)
+    renumbered = list(_renumber(memory, dry_run)) if has_doubles else []
+    for line in renumbered:
+        say(line)
     correctable = [finding for finding in report.findings if finding.rule.is_mended or finding.code in autofix.RENAMED]
     in_records = [(finding.code, finding.path) for finding in correctable if finding.code not in DOCUMENTS]
     if in_records:
@@ -177,8 +182,20 @@ def _fix(memory: Memory, report: Report, dry_run: bool, style: str) -> None:
         for path in outcome.documents:
             say(f"rendered {memory.tracked(path)}")
         write_command.pending(outcome)
-    if not correctable:
+    if not correctable and not renumbered:
         output.note("there is no finding that `memctl check --fix` can correct")
+
+
+def _renumber(memory: Memory, dry_run: bool) -> Iterator[str]:
+    """Give new names to what shares an id or number and was never pushed; yield a line for each."""
+    from memctl.cli import write_command
+    from memctl.record.change import WriteOptions
+    from memctl.write import renumber
+
+    done = renumber.carry_out(memory, WriteOptions(dry_run=dry_run), only_unpushed=True)
+    for holder in done.made.renamed:
+        yield f"{'would renumber' if dry_run else 'renumbered'} {holder.name} -> {holder.now}  {holder.title}"
+    write_command.pending(done.outcome)
 
 
 def home() -> str:

@@ -91,6 +91,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("init", "Set up a memory in this repository, and name the next commands."),
         "demo": ("init", "Create an example to try: a small shop's repository, with its memory."),
         "status": ("status", "Show the state of the memory, and what needs attention."),
+        "upgrade": ("upgrade", "Upgrade the memory to format 2, in one commit."),
         "commit": ("commit", "Commit each pending change with its own message, and then all edits made by hand."),
         "check": ("check", "Check that the memory is consistent; only --fix writes."),
         "merge-file": ("merge", "Merge one file of the memory, as Git's merge driver."),

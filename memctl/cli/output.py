@@ -113,7 +113,7 @@ def name(path: str) -> str:
 
 def record_data(memory: Memory, record: Record) -> dict[str, Any]:
     """Return a record for JSON: its fields by name, with its path relative to the worktree's top."""
-    return {**msgspec.structs.asdict(record), "path": memory.tracked(record.path)}
+    return {**msgspec.structs.asdict(record.of_project(memory.config.project)), "path": memory.tracked(record.path)}
 
 
 def fault_data(fault: Fault, memory: Memory | None) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
     `references` are the ids that the user gave. The user may mean the other record, so the note names it. `memctl
     renumber` changes ids.
     """
-    for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
+    for identifier in dict.fromkeys(map(snapshot.canonical, references)):
         if (others := snapshot.catalogue.with_alias(identifier)) and snapshot.catalogue.find(identifier):
             for other in others:
                 note(f"note: another record, {other.id} ({other.title}), formerly had the id {identifier}")

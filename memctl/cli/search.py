@@ -14,6 +14,7 @@ import msgspec
 from memctl.cli import memory_access, output
 from memctl.cli.command import choice_option, command, filtering, limit_option, reading
 from memctl.errors import MemctlError
+from memctl.record import ids
 from memctl.record.config import SearchWeights
 from memctl.record.filters import ORDERS, Filters
 from memctl.record.kinds import BY_PREFIX
@@ -28,7 +29,10 @@ from memctl.text.words import STOP_WORDS, words_of
 if TYPE_CHECKING:
     from memctl.search.related import Related
 
-_RECORD = lazy_regex(rf"(?i)(?:{'|'.join(BY_PREFIX)})(?:-[\d-]*)?|[0-9a-f]{{8}}-[0-9a-f-]*")  # an id or its beginning
+# An id, its beginning, its end behind the day, or @last.
+_RECORD = lazy_regex(
+    rf"(?i)(?:{'|'.join(BY_PREFIX)})(?:-[\d-]*(?:{ids.TAG}-\d*)?)?|{ids.TAG}-\d+|[0-9a-f]{{8}}-[0-9a-f-]*|{ids.LAST}"
+)
 _WORD = lazy_regex(r"\w+")
 _SIGNED = lazy_regex(r"(?<!\S)(?:-+\w|\w(?:\+\+|#))(?!\S)")  # a word of one letter that means another without its signs
 _INDENT = " " * 6

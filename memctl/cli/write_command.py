@@ -27,7 +27,8 @@ FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "disca
 # The verbs among the operations of changes, which confirmations have in the past tense.
 _VERBS = (
     "accept add archive commit decline delete edit fix import link maintain merge redact release remove rename render "
-    "renumber reopen resolve restore retract review squash summarize supersede sync unarchive undo unlink withdraw"
+    "renumber reopen resolve restore retract review squash summarize supersede sync unarchive undo unlink upgrade "
+    "withdraw"
 )
 _IRREGULAR = {"commit": "committed", "undo": "undid", "withdraw": "withdrew"}
 

@@ -14,8 +14,8 @@ import msgspec
 
 from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
 from memctl.exchange.rows import json_objects
-from memctl.record import frontmatter
-from memctl.record.record import ORDER, Record
+from memctl.record import frontmatter, record_form
+from memctl.record.record import FIELDS, ORDER, Record
 from memctl.record.snapshot import Snapshot
 
 
@@ -23,8 +23,10 @@ def export_lines(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[str]
     """Yield a line of JSON for each record, with the values and the text of its file."""
     for record in records:
         values, body = frontmatter.read(snapshot.read(record.path))
-        known = {name: value for name, value in values.items() if name in ORDER}
-        extra = {name: value for name, value in values.items() if name not in ORDER}
+        names = FIELDS if record_form.is_slim(values) else ORDER
+        values = record_form.complete(values, snapshot.config.project)
+        known = {name: value for name, value in values.items() if name in names}
+        extra = {name: value for name, value in values.items() if name not in names}
         line = {**known, **({"extra": extra} if extra else {}), "body": body, "path": record.path}
         yield msgspec.json.encode(line).decode()
 

@@ -16,7 +16,7 @@ from memctl.exchange import adr_status, rows
 from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
 from memctl.record import content_fields, ids
 from memctl.record.kinds import DECISION, KINDS, Kind
-from memctl.record.record import ORDER, SOURCE_ID
+from memctl.record.record import FIELDS, SOURCE_ID
 from memctl.record.snapshot import Snapshot
 from memctl.statements import labels, reader
 from memctl.statements.lines import role_of
@@ -40,7 +40,7 @@ _JSON = lazy_regex(  # the beginning of JSON, or of nothing; `[1](…)` is Markd
     r'\s*(?:\Z|\{|\[\s*(?:\Z|[\[{\]]|(?:-?[0-9][0-9.eE+-]*|"[^"\n]*")\s*(?:,|\Z)))'
 )
 _SURROGATES = lazy_regex("[\ud800-\udfff]")  # bytes that are not UTF-8, as `read` decodes them
-_NAME = lazy_regex(r"[A-Za-z][A-Za-z0-9]*-\d+(?:-\d+)*")  # DEC-7, BUG-12, DEC-2025-11-04-001
+_NAME = lazy_regex(rf"[A-Za-z][A-Za-z0-9]*-\d+(?:-\d+)*(?:-{ids.TAG}-\d+)?")  # DEC-7, BUG-12, DEC-2025-11-04-001
 _UNUSED = {labels.NUMBER: "the id (memctl assigns its own)"}
 
 
@@ -95,14 +95,14 @@ def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[
     """
     values, notes = _with_status(values, kind)
     draft = rows.draft_of(values, kind)
-    own = (*ORDER, "author", TASK_ID, SOURCE_ID, rows.UNRESOLVED)
+    own = (*FIELDS, "author", TASK_ID, SOURCE_ID, rows.UNRESOLVED)
     for name in values.keys() & draft.values.keys():
         others = [kind for kind in KINDS.values() if name in {*kind.defaults, *(field.name for field in kind.fields)}]
         if name not in own or (others and kind not in others):
             whose = f" (only {' and '.join(indefinite(other.name) for other in others)} has it)" if others else ""
-            what = "the value is left out" if name in ORDER else "the value is kept under a key of your own"
+            what = "the value is left out" if name in FIELDS else "the value is kept under a key of your own"
             notes.append(f"{indefinite(kind.name)} has no field {name!r}{whose}: {what}")
-            if name in ORDER:
+            if name in FIELDS:
                 del draft.values[name]
     return draft, sorted(notes)
 

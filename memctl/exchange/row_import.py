@@ -15,7 +15,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.exchange.row_links import RowLinks, add_unresolved
 from memctl.exchange.rows import Item, Problems, Row, rows
-from memctl.record import handoff, ids
+from memctl.record import handoff, ids, record_form
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import HANDOFF, KINDS, OTHER_END
@@ -204,7 +204,9 @@ def _is_same(target: ImportTarget, row: Row, unlinked: str) -> bool:
     `unlinked` is that text without the links that other rows add to it; the text with these links counts, too.
     """
     assert row.record is not None
-    return target.snapshot.read(row.record.path) in (unlinked, _text(target.memory, row))
+    text = target.snapshot.read(row.record.path)
+    known = (text, record_form.to_slim(text, target.memory.config.project))
+    return not {unlinked, _text(target.memory, row)}.isdisjoint(known)
 
 
 def _write(memory: Memory, row: Row) -> Write:

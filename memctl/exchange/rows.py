@@ -16,7 +16,7 @@ from memctl.errors import MemctlError
 from memctl.exchange.adr_text import moment_of
 from memctl.record import ids
 from memctl.record.kinds import KINDS, Kind
-from memctl.record.record import ORDER, SOURCE_ID, Record
+from memctl.record.record import FIELDS, SOURCE_ID, Record
 from memctl.store.memory import Memory
 from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity
@@ -183,7 +183,7 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
 def _refuse_misspelt(values: Mapping[str, Any], kind: Kind | None) -> None:
     """Raise MemctlError for a key that is nearly the name of a field. Other keys that are not memctl's are kept."""
     kind = kind or KINDS.get(str(values.get("memory_type")))
-    known = (*ORDER, *_KEYS, *(field.name for field in kind.fields if kind)) if kind else (*ORDER, *_KEYS)
+    known = (*FIELDS, *_KEYS, *(field.name for field in kind.fields if kind)) if kind else (*FIELDS, *_KEYS)
     for key in values:
         if key not in known and (near := nearest(key, known)):
             raise MemctlError(f"unknown field {key!r}; did you mean {near[0]}? (a key of your own goes into `extra`)")

@@ -49,6 +49,9 @@ class History(Protocol):
     def paths_ever(self, folder: str) -> Collection[str]:
         """Return every path below a folder that any commit ever had. Paths are relative to `.memory/`."""
 
+    def pushed(self, origins: Collection[Origin]) -> frozenset[Origin]:
+        """Return those files, and lines of files, whose file is in the history of a remote-tracking ref."""
+
 
 class _Addition(msgspec.Struct, frozen=True):
     """A commit that added a file, when its change was first made, and the blob."""
@@ -61,8 +64,10 @@ class _Addition(msgspec.Struct, frozen=True):
 class FirstCommits:
     """Answers about a memory's Git history up to HEAD and, during a merge, up to the commit that is being merged.
 
+    What paths there ever were is asked of all refs, so that a number that another branch has is not given again.
+
     `prefix` is the path of the memory's `.memory/` folder, relative to the worktree's top. If `revision` is not "",
-    only the history of that revision is read.
+    only the history of that revision is read; `--remotes` is that of all remote-tracking refs.
     """
 
     def __init__(self, repository: Repository, prefix: str, revision: str = "") -> None:
@@ -101,13 +106,16 @@ class FirstCommits:
         return visible
 
     def paths_ever(self, folder: str) -> Collection[str]:
-        """Return every path below a folder that any commit ever had. Paths are relative to `.memory/`."""
-        cut = len(self._prefix) + 1
-        return {
-            path[cut:]
-            for tip in self._tips
-            for path in history.paths_ever(self._repository, f"{self._prefix}/{folder}", revision=tip)
-        }
+        """Return every path below a folder that a commit of any ref ever had. Paths are relative to `.memory/`."""
+        below, revision = f"{self._prefix}/{folder}", self._revision
+        paths = history.paths_ever(self._repository, below, everywhere=not revision, revision=revision)
+        return {path[len(self._prefix) + 1 :] for path in paths}
+
+    def pushed(self, origins: Collection[Origin]) -> frozenset[Origin]:
+        """Return those files, and lines of files, whose file is in the history of a remote-tracking ref."""
+        whole = {origin: Origin(origin.path, mark=origin.mark) for origin in origins}
+        found = FirstCommits(self._repository, self._prefix, "--remotes").times_added(set(whole.values()))
+        return frozenset(origin for origin, file in whole.items() if file in found)
 
     def _find_commits(self, origins: Iterable[Origin]) -> None:
         """Look up the commits of those origins whose commits are not known yet."""

@@ -25,7 +25,7 @@ _LOG = (*git.LOG, "-z", "-c", "--raw", "--no-abbrev", "--no-renames", "--root", 
 _FORMAT = "--format=%x1e%H %ct" + "".join(
     f" %(trailers:key=Memctl-{key},valueonly,separator=%x2C)" for key in ("Op", "Base", "Changes")
 )
-_COUNT_OPERATION = "maintain"  # the operation that writes retrieval counts into records
+_SILENT = {"maintain", "upgrade"}  # operations that change a record's counts or form, and not what it says
 _NULL_DIGIT = "0"  # Git writes zeros in place of the id of a blob that does not exist
 
 
@@ -33,9 +33,9 @@ class Introduction(msgspec.Struct, frozen=True):
     """A commit that introduced a text: its date in Unix seconds, the file's path, and the blob id of the text.
 
     `before` has the blob ids that the file had in the commit's parents, so that a caller can ignore a commit that
-    changed nothing but a record's retrieval counts. Only merges and the commits in which memctl stores these counts may
-    be such commits; for any other, `before` is (). `squashed` is the range of commits that the commit squashes, such as
-    "BASE..TIP" with two ids; "" if none.
+    changed nothing but a record's retrieval counts or its form. Only merges and the commits of `memctl maintain` and
+    `memctl upgrade` may be such commits; for any other, `before` is (). `squashed` is the range of commits that the
+    commit squashes, such as "BASE..TIP" with two ids; "" if none.
     """
 
     path: str
@@ -60,7 +60,7 @@ def introductions(
     for item in items:
         if item.startswith(b"\x1e"):
             commit, when, operations, base, tip = item[1:].decode(errors="replace").split(" ", 4)
-            seconds, is_counting = int(when), _COUNT_OPERATION in operations.split(",")
+            seconds, is_counting = int(when), not _SILENT.isdisjoint(operations.split(","))
             squashed = f"{base}..{tip}" if message.is_commit(base) and message.is_commit(tip) else ""
         elif columns := item.lstrip(b"\n").decode().split():
             # A colon and a mode for each parent, then the mode now; a blob for each parent, then the blob now.

@@ -46,6 +46,7 @@ _SETTINGS = (
 )
 _OWN_PREFIX = "memctl."  # how the names of memctl's own settings begin
 _PARTIAL_CLONE = lazy_regex(r"^\s*(?:promisor\s*(?:=\s*true\s*)?|partialclone\s*=.*)$", re.IGNORECASE | re.MULTILINE)
+_REMOTE = lazy_regex(r"^\s*\[remote\s+\"[^\n]*\"\][^\[]*?\burl\s*=", re.IGNORECASE | re.MULTILINE)
 _PATTERN = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN_PREFIX, *_BRANCH_PREFIXES]).replace(".", "[.]")
 _LISTING = ("config", "-z", "--get-regexp", f"^({_PATTERN})")
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
@@ -121,6 +122,11 @@ class Repository:
     def null_id(self) -> str:
         """The id that Git writes for "no object": zeros, as many as an id of this repository has digits."""
         return "0" * _DIGITS[self.own_setting("extensions.objectformat") == "sha256"]
+
+    @property
+    def has_remote(self) -> bool:
+        """Whether the clone's own config file has a remote with an address; files included there are not read."""
+        return _REMOTE.search(self.own_config()) is not None
 
     def shallow(self) -> frozenset[str]:
         """Return the commits with which the history of a shallow clone begins; none in a full clone."""

@@ -48,7 +48,7 @@ _ASKED = 2_000  # first characters of a prompt, which are searched for
 _ROOM_OF_SUB_AGENT = 250
 _HOW = "The project has a memory (memctl): `memctl search X` finds more; before you change FILE, `memctl why FILE`.\n"
 _RESOLUTION = "Resolution"  # the heading of an issue's text on how it was resolved
-_PACKED = lazy_regex(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # the id of a record that a pack includes whole
+_PACKED = lazy_regex(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-[\da-z-]+) \| ")  # the id of a record that a pack includes whole
 
 
 def find(open_memory: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:

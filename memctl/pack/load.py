@@ -77,7 +77,7 @@ def read(reply: str) -> Directives:
         match = _LOAD.search(sentence)
         if match and not _NEGATED.search(sentence[: match.start()]):
             targets = _TARGET.findall(sentence[match.end() :])
-            load |= dict.fromkeys(target if target.startswith("§") else target.upper() for target in targets)
+            load |= dict.fromkeys(target if target.startswith("§") else ids.canonical(target) for target in targets)
         # A word without a slash, a full stop or a marker is the next word of a sentence and not a path.
         summarize |= dict.fromkeys(name for name in _SUMMARIZE.findall(sentence) if re.search(r"[/.]|^§", name))
     wanted = [name for name in load if name not in summarize]

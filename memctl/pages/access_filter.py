@@ -60,7 +60,7 @@ class _FilteredSource:
         self._snapshot = snapshot
         self._withheld = withheld
         self.name = snapshot.source
-        self.prefix = snapshot.prefix
+        self.prefix, self.last_id = snapshot.prefix, snapshot.last_id
 
     @property
     def config(self) -> Config:

@@ -3,6 +3,9 @@
 The canonical form is a small part of YAML: one `key: value` per line, and lists as lines `  - item`. A text is in
 quotes, written as in JSON, unless every YAML reader understands it without quotes. memctl always writes this form, and
 reads it nine times as fast as a YAML library does. Any other front matter is read by `strict_yaml`.
+
+In memories of format 2, front matter is written as Prettier would: a text with `"` is in single quotes, unless it needs
+an escape such as `\n`, and nested values are indented lines.
 """
 
 from __future__ import annotations
@@ -106,12 +109,13 @@ def read_yaml(text: str, name: str, hint: str | None = None) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def compose(values: Mapping[str, Any], body: str) -> str:
+def compose(values: Mapping[str, Any], body: str, *, formatted: bool = False) -> str:
     """Return the text of a file that has `values` as front matter, in canonical form, and then `body`.
 
-    Values that are None or an empty list are left out.
+    Values that are None or an empty list are left out. `formatted` is for memories of format 2.
     """
-    head = "".join(emit(key, value) for key, value in values.items() if value is not None and value != [])
+    kept = {key: value for key, value in values.items() if value is not None and value != []}
+    head = "".join(emit(key, value, formatted=formatted) for key, value in kept.items())
     return f"---\n{head}---\n" + (f"\n{body}" if body else "")
 
 
@@ -131,18 +135,42 @@ def parse_frontmatter(text: str, path: str) -> tuple[dict[str, Any], str]:
         raise InvalidRecord([Fault(path, error.line, error.key, error.message, error.about)]) from None
 
 
-def emit(key: str, value: Any) -> str:
-    """Return a key and its value as lines of front matter in memctl's canonical form; ValueError for an invalid key."""
+def emit(key: str, value: Any, *, formatted: bool = False) -> str:
+    """Return a key and its value as lines of front matter in memctl's canonical form; ValueError for an invalid key.
+
+    `formatted` is for memories of format 2.
+    """
     if not _is_key(key):
         raise ValueError(
             f"{key!r} can't be a key of front matter: a key has letters, digits, `_` and `-`, and begins with a letter"
         )
-    if isinstance(value, (list, tuple)) and value and all(isinstance(item, (str, int, float)) for item in value):
-        return f"{key}:\n" + "".join(f"  - {_scalar(item)}\n" for item in value)
     try:
+        if formatted:
+            return f"{key}:{_formatted(value, '  ')}"
+        if isinstance(value, (list, tuple)) and value and all(isinstance(item, (str, int, float)) for item in value):
+            return f"{key}:\n" + "".join(f"  - {_scalar(item)}\n" for item in value)
         return f"{key}: {_scalar(value)}\n"
     except ValueError as error:
         raise ValueError(f"{key}: {error}") from None
+
+
+def _formatted(value: Any, indent: str) -> str:
+    """Return what stands behind the colon of a key, or the dash of an item, as Prettier writes it, with a line end."""
+    if isinstance(value, Mapping) and value:
+        lines = "".join(f"{indent}{_in_quotes(name)}:{_formatted(item, indent + '  ')}" for name, item in value.items())
+        return f"\n{lines}"
+    if isinstance(value, (list, tuple)) and value:
+        items = (_formatted(item, indent + "  ").lstrip() for item in value)
+        return "\n" + "".join(f"{indent}- {item}" for item in items)
+    return f" {_in_quotes(value)}\n"
+
+
+def _in_quotes(value: Any) -> str:
+    """Return a scalar in the quotes that Prettier prefers: those that need no escape."""
+    text = _scalar(value)
+    if not isinstance(value, str) or '\\"' not in text or "\\" in text.replace('\\"', ""):
+        return text
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _scalar(value: Any) -> str:
@@ -235,6 +263,10 @@ def _is_key(name: str) -> bool:
 
 
 def _read_scalar(text: str) -> Any:
+    if text[:1] == "'":
+        inner = text[1:-1].replace("''", "")
+        is_whole = len(text) > 1 and text[-1] == "'" and "'" not in inner and text.isprintable()
+        return text[1:-1].replace("''", "'") if is_whole else _NOT_CANONICAL
     if text[:1] == '"':
         if not text.isprintable() or "\\ud" in text or "\\uD" in text or "\\/" in text:
             return _NOT_CANONICAL

@@ -50,11 +50,11 @@ def blocks(text: str) -> tuple[KeyLines, ...]:
     return tuple(blocks)
 
 
-def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
+def replace(text: str, changes: Mapping[str, Any], order: Sequence[str], *, formatted: bool = False) -> str:
     """Return the text of a file with some keys of its front matter changed, and every other character as it was.
 
     `changes` maps keys to their new values; None or [] removes the key. A new key is placed by `order`, the usual order
-    of the keys.
+    of the keys. `formatted` is for memories of format 2 (`frontmatter`).
     """
     keys = list(blocks(text))
     current, _ = read(text)
@@ -62,7 +62,7 @@ def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
     if not changes:
         return text
     for key, value in changes.items():
-        lines = "" if value is None or value == [] else emit(key, value)
+        lines = "" if value is None or value == [] else emit(key, value, formatted=formatted)
         index = next((i for i, block in enumerate(keys) if block.key == key), None)
         if index is not None:
             keys[index] = KeyLines(key, _with_comments(lines, keys[index].text), 0)
@@ -96,6 +96,11 @@ def _with_comments(lines: str, old: str) -> str:
         rest = rest[last_of_text + 1 :]
     keys = [found for line in rest if (found := _comment_line(line)) is not None]
     return lines + "".join(f"{line}\n" for line in keys)
+
+
+def comments(lines: str) -> list[str]:
+    """Return the comments in the lines of a key, those beside values and those on own lines."""
+    return [found for line in lines.split("\n") if (found := _comment(line))]
 
 
 def _comment_line(line: str) -> str | None:

@@ -1,29 +1,52 @@
-"""Identifiers of records: `DEC-2025-11-04-003` for people, a UUIDv7 for machines; and the path of a record's file."""
+"""Identifiers of records: `DEC-2025-11-04-003` for people, a UUIDv7 for machines; and the path of a record's file.
+
+In a repository with a remote the clone's tag stands before the number: `DEC-2026-11-27-k7fq-3`. A tag is a letter and
+three digits or consonants, one of them a digit: no number, and no word. `store/sequence.py` draws it.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from memctl.record.kinds import BY_PREFIX, Kind
 from memctl.text.lazy_regex import lazy_regex
 
 _PREFIXES = "|".join(BY_PREFIX)
-PATTERN = lazy_regex(rf"(?a:({_PREFIXES})-(\d{{4}}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))-(\d{{3,}}))")
-SHAPE = rf"(?:{_PREFIXES})-\d{{4}}-\d\d-\d\d-\d{{3,}}"  # the form of an id; its day may not exist
-ALLOWED = "an id such as DEC-2025-11-04-003"
+LETTERS = "bcdfghjkmnpqrstvwxz"  # without vowels and y, of which words are made, and without l, which looks like 1
+SIGNS = f"{LETTERS}0123456789"
+TAG = rf"[{LETTERS}](?=[{LETTERS}]*[0-9])[{SIGNS}]{{3}}"  # of a clone
+_NUMBER = rf"(?:{TAG}-[1-9]\d*|\d{{3,}})"
+PATTERN = lazy_regex(rf"(?a:({_PREFIXES})-\d{{4}}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])-{_NUMBER})")
+SHAPE = rf"(?:{_PREFIXES})-\d{{4}}-\d\d-\d\d-{_NUMBER}"  # the form of an id; its day may not exist
+ALLOWED = "an id such as DEC-2025-11-04-003 or DEC-2026-11-27-k7fq-3"
+LAST = "@last"  # stands for the id of the last record that was recorded in this worktree
+_SHORTEST_END = 3  # characters; `3` would name a record today and another one tomorrow
 _SLUG_LIMIT = 50
 # Numbers from here on are derived from a record's memory_id, so that every clone gets the same one.
 FIRST_DERIVED, _DERIVED = 100_000, 900_000
 
 
-def record_id(kind: Kind, day: str, number: int) -> str:
+def record_id(kind: Kind, day: str, number: int, tag: str = "") -> str:
     """Return the id of the record with a number on a day (`YYYY-MM-DD`), such as DEC-2025-11-04-003.
 
-    Numbers have three digits, and more from 1,000 on.
+    Numbers have three digits, and more from 1,000 on. Behind a clone's `tag` they have no zeros in front.
     """
-    return f"{kind.prefix}-{day}-{number:03d}"
+    return f"{kind.prefix}-{day}-{tag}-{number}" if tag else f"{kind.prefix}-{day}-{number:03d}"
+
+
+def canonical(reference: str) -> str:
+    """Return an id, or its beginning, in the case in which ids are written: dec-2026-11-27-K7FQ-3 with DEC and k7fq."""
+    text = reference.strip()
+    return text[:3].upper() + text[3:].lower()
+
+
+def is_part(part: str, identifier: str) -> bool:
+    """Return whether an id begins or ends with `part`, in any case. "" is no part, and an end has 3 characters."""
+    part, identifier = part.upper(), identifier.upper()
+    is_end = len(part) >= _SHORTEST_END and identifier.endswith(part)
+    return is_end or (part != "" and identifier.startswith(part))
 
 
 def derive_id(identifier: str, memory_id: str, taken: Collection[str]) -> str:
@@ -48,19 +71,12 @@ def kind_of(identifier: str) -> Kind | None:
 
 
 def series(identifier: str) -> tuple[str, int]:
-    """Split an id into everything before the number, and the number: DEC-2025-11-04-003 gives ("DEC-2025-11-04", 3)."""
+    """Split an id into everything before the number, and the number: DEC-2025-11-04-003 gives ("DEC-2025-11-04", 3).
+
+    A tag belongs to what stands before the number.
+    """
     head, _, number = identifier.rpartition("-")
     return head, int(number)
-
-
-def used_numbers(names: Iterable[str], series: str) -> list[int]:
-    """Return the numbers of the records of one type and day that already exist, from the names of their files.
-
-    `series` is the part of their ids before the number, such as `DEC-2025-11-04`. `names` are file names without their
-    folders; those that begin with other ids are passed over.
-    """
-    matches = (PATTERN.match(name) for name in names if name.startswith(series + "-"))
-    return [int(match[3]) for match in matches if match]
 
 
 def path_of(identifier: str, title: str) -> str:

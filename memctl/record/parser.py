@@ -6,16 +6,17 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from operator import itemgetter
+from types import NoneType
 from typing import Any
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import frontmatter, ids
+from memctl.record import frontmatter, ids, record_form
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.frontmatter import parse_frontmatter
 from memctl.record.kinds import KINDS, SEVERITIES
-from memctl.record.record import LISTS, ORDER, TIMES, TITLE, TITLE_LIMIT, Record
+from memctl.record.record import FIELDS, LISTS, TIMES, TITLE, TITLE_LIMIT, Record
 from memctl.text import timestamps
 from memctl.text.lazy_regex import lazy_regex
 
@@ -27,9 +28,9 @@ _UUID = lazy_regex("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SECTION = lazy_regex(r"§[1-4](?:\.[\w./-]*\w)?")
 
 _OPTIONAL = dict(zip(reversed(Record.__struct_fields__), reversed(Record.__struct_defaults__), strict=False))
-_REQUIRED = tuple(name for name in ORDER if _OPTIONAL.get(name, msgspec.NODEFAULT) is msgspec.NODEFAULT)
+_REQUIRED = tuple(name for name in FIELDS if _OPTIONAL.get(name, msgspec.NODEFAULT) is msgspec.NODEFAULT)
 _DEFAULTS: dict[str, Any] = {**_OPTIONAL, **dict.fromkeys(_REQUIRED), **{name: [] for name in LISTS}}
-_KEYS_OF = itemgetter(*ORDER)
+_KEYS_OF = itemgetter(*FIELDS)
 _ALLOWED = {
     "id": ids.ALLOWED,
     "memory_id": "a UUID in lower case",
@@ -85,6 +86,13 @@ def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tup
     """Return the record with these values, None if some are invalid, and pairs of field and message for those."""
     if None in values.values():
         values = {name: value for name, value in values.items() if value is not None}
+    if record_form.is_slim(values):
+        if ids.kind_of(str(values.get("id"))) is None:  # nothing else says what type it has
+            return None, [("id", disallowed(values["id"], ids.ALLOWED) if "id" in values else "is missing")]
+        values = {**record_form.derived(values), **values}
+    if type(values.get("assignee")) not in (str, NoneType):  # a key of the user's own in format 1, such as a list
+        named = values["assignee"]
+        values = {**values, "assignee": ", ".join(map(str, named if isinstance(named, list) else [named]))}
     try:
         # The path is set last, since a file may have an unknown key called `path`.
         record = msgspec.convert((*_KEYS_OF({**_DEFAULTS, **values}), path), Record)
@@ -122,8 +130,8 @@ def _wrong_values(record: Record, wrong_times: list[tuple[str, str]]) -> list[tu
         wrong.append(("section", disallowed(record.section, _ALLOWED["section"])))
     if any(not tag.strip() or "," in tag or _has_control_characters(tag) for tag in record.tags):
         wrong.append(("tags", disallowed(record.tags, _ALLOWED["tags"])))
-    for name in ("title", "agent_id", "project_id"):
-        if _has_control_characters(getattr(record, name)):
+    for name in ("title", "agent_id", "project_id", "assignee"):
+        if _has_control_characters(getattr(record, name) or ""):
             wrong.append((name, disallowed(getattr(record, name), "one line of text without control characters")))
     return wrong
 
@@ -200,7 +208,7 @@ def disallowed(value: object, allowed: str) -> str:
 
 
 def differs_only_in_retrievals(base: str, now: str) -> bool:
-    """Return whether two versions of a record's file differ in nothing but how often and when the record was retrieved.
+    """Return whether two versions of a record's file differ in nothing but their form and when it was retrieved.
 
     `base` and `now` are the whole texts of the file. The result is False if one has no readable front matter.
     """
@@ -208,6 +216,8 @@ def differs_only_in_retrievals(base: str, now: str) -> bool:
         (before, body), (after, body_now) = frontmatter.read(base), frontmatter.read(now)
     except FrontMatterError:
         return False
+    if record_form.is_slim(before) != record_form.is_slim(after):
+        before, after = (record_form.slim(values, str(values.get("project_id"))) for values in (before, after))
     counted = dict.fromkeys(_COUNTERS)
     return body == body_now and {**before, **counted} == {**after, **counted}
 
@@ -222,7 +232,7 @@ def has_foreign_name(text: str, name: str) -> bool:
         values = frontmatter.read(text)[0]
     except FrontMatterError:
         return False
-    foreign = [value for key, value in values.items() if key not in ORDER]
+    foreign = [value for key, value in values.items() if key not in FIELDS]
     names = [str(each) for value in foreign for each in (value if isinstance(value, list) else [value])]
     return name.casefold() in map(str.casefold, names)
 

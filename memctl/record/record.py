@@ -1,4 +1,4 @@
-"""A record: the fields of its front matter with their types, in the order in which the file has them."""
+"""A record: the fields of its front matter with their types. `record_form` says how a file has them."""
 
 # Without `from __future__ import annotations`: msgspec would compile each postponed annotation when it first decodes.
 
@@ -22,12 +22,14 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """The front matter of one record, in the order in which its file has the fields.
+    """The values of one record, with those that its file leaves out (`record_form`).
 
     Times are UTC texts such as "2025-11-04T14:32:00Z". Links are ids of records, except `parent_memory_id`, which is a
     `memory_id`. `code_refs` are paths in the repository, also with lines: "src/auth.py:10-20". `section` is a marker.
-    `aliases` are ids that the record had formerly. `access_count` is how often the record was retrieved. `path` is that
-    of the file, relative to `.memory/`, and is not in the file.
+    `aliases` are ids that the record had formerly. `assignee` is a name or @handle, or several with commas between.
+    `access_count` is how often the record was retrieved. `project_id` is "" in a record of the memory's own project,
+    whose name is in config.yaml; `of_project` fills it in. `path` is that of the file, relative to `.memory/`, and is
+    not in the file.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     status: str
     severity: Severity | None = None
     completion_percentage: Percent | None = None
+    assignee: str | None = None
     importance: Annotated[int, msgspec.Meta(ge=1, le=10)]
     section: str | None = None
     tags: list[str] = []
@@ -91,6 +94,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         dated = timestamps.to_epoch(self.timestamp)
         return dated if abs(dated - ids.time_of(self.memory_id)) <= _AFTERWARDS else None
 
+    def of_project(self, project: str) -> "Record":
+        """Return the record with the memory's project, if its file names no other."""
+        return self if self.project_id else msgspec.structs.replace(self, project_id=project)
+
     def is_expired(self, now: str) -> bool:
         """Return whether the record's `expires_at` is at or before `now`, a canonical time."""
         return self.expires_at is not None and self.expires_at <= now
@@ -107,5 +114,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 TIMES = ("timestamp", "expires_at", "archived_at", "last_accessed")
 LISTS = ("tags", "supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "code_refs", "aliases")
 FIXED = ("id", "memory_id", "memory_type", "aliases", "path")  # what no edit may change
-ORDER = Record.__struct_fields__[:-1]  # the order of the keys in a file
+FIELDS = Record.__struct_fields__[:-1]
+ORDER = tuple(name for name in FIELDS if name != "assignee")  # of the full form, which has it as an unknown key
 SOURCE_ID = "source_id"  # the key among `extra` for a record's id in another tool

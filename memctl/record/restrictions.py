@@ -47,8 +47,8 @@ class Withheld(msgspec.Struct, frozen=True):
         _refuse(self.pages.get("§" + ".".join(marker[1:].split(".")[:2])))
 
     def refuse_record(self, wanted: str) -> None:
-        """Raise MemctlError if a withheld record has an id that begins with `wanted`."""
-        reasons = (why for path, why in self.records.items() if (ids.id_in_path(path) or "").startswith(wanted))
+        """Raise MemctlError if a withheld record has an id that begins or ends with `wanted`."""
+        reasons = (why for path, why in self.records.items() if ids.is_part(wanted, ids.id_in_path(path) or ""))
         _refuse(next(reasons, None) if wanted else None)
 
     def refuse_file(self, path: str) -> None:

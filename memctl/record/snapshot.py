@@ -39,7 +39,7 @@ class Snapshot:
         self.prefix = source.prefix
         self.read = source.read
         self.names = source.names
-        self.leftovers = source.leftovers
+        self.leftovers, self.last_id = source.leftovers, source.last_id
 
     @cached_property
     def withheld(self) -> Withheld:
@@ -166,22 +166,35 @@ class Snapshot:
             None,
         )
 
+    def canonical(self, reference: str) -> str:
+        """Return an id, or its beginning, as ids are written, and the id that `@last` stands for.
+
+        Raises MemctlError for `@last` if nothing was recorded in this worktree.
+        """
+        if reference.strip() != ids.LAST:
+            return ids.canonical(reference)
+        if not (last := self.last_id()):
+            raise MemctlError(f"{ids.LAST} names no record: none was recorded here", "`memctl list` lists the records")
+        return last
+
     def resolve(self, reference: str) -> Record:
         """Return the record that a person means by `reference`.
 
-        A reference is an id, a former id, a memory_id, the beginning of an id or memory_id, or the name that another
-        tool gave the record, such as `bd-xmf`. A record that has an id now wins over one that had it formerly. Raises
-        MemctlError if there is no such record, or if there are several; the message names similar ids, or the records
-        that match.
+        A reference is an id, a former id, a memory_id, the beginning of an id or memory_id, the name that another tool
+        gave the record, such as `bd-xmf`, the end of an id, or `@last`, the record that was recorded last in this
+        worktree. A record that has an id now wins over one that had it formerly. Raises MemctlError if there is no such
+        record, or if there are several; the message names similar ids, or the records that match.
         """
-        wanted = reference.strip().upper()
+        wanted = self.canonical(reference)
         if ids.kind_of(wanted) is None:
-            exact = [record for record in self.records if wanted == record.memory_id.upper()]
+            exact = [record for record in self.records if wanted.lower() == record.memory_id.lower()]
         else:
             exact = self.catalogue.with_id(wanted) or self.catalogue.with_alias(wanted)
         if not exact and wanted:
-            exact = [r for r in self.records if r.id.startswith(wanted) or r.memory_id.upper().startswith(wanted)]
+            part = wanted.lower()
+            exact = [r for r in self.records if r.id.lower().startswith(part) or r.memory_id.lower().startswith(part)]
             exact = exact or self.with_foreign_name(reference.strip())
+            exact = exact or [record for record in self.records if ids.is_part(wanted, record.id)]
         if len(exact) == 1:
             return exact[0]
         if exact:
@@ -207,7 +220,7 @@ class Snapshot:
 
     def _refuse_broken(self, wanted: str) -> None:
         """Raise MemctlError if the wanted record exists, but its file is invalid."""
-        faults = [f for f in self.faults if wanted and (ids.id_in_path(f.path) or "").startswith(wanted)]
+        faults = [f for f in self.faults if wanted and ids.is_part(wanted, ids.id_in_path(f.path) or "")]
         if faults:
             raise MemctlError(
                 f"{ids.id_in_path(faults[0].path)} can't be read: {faults[0]}",
@@ -221,6 +234,9 @@ class Snapshot:
         is_whole = ids.kind_of(wanted) is not None
         alike = [identifier for identifier in known if identifier[:3] == wanted[:3]] if is_whole else known
         near = get_close_matches(wanted, alike, n=3, cutoff=0.75)
+        if not near and not is_whole:
+            ends = {identifier[-len(wanted) :].lower(): identifier for identifier in known}
+            near = [ends[end] for end in get_close_matches(wanted.lower(), ends, n=3, cutoff=0.75)]
         hint = f"did you mean {' or '.join(near)}?" if near else "`memctl list` lists the records with their ids"
         deleted = f"if {wanted} was deleted, `memctl restore {wanted}` restores it"
         return f"{hint}; {deleted}" if is_whole and self.source == "disk" else hint

@@ -327,6 +327,9 @@ class Source(Protocol):
     def leftovers(self) -> list[str]:
         """Return the paths of temporary files that killed processes left in the memory's folder."""
 
+    def last_id(self) -> str:
+        """Return the id of the last record that was recorded in this worktree; "" if there is none."""
+
     def texts(self) -> Texts:
         """Return the object that searches the words of this source's records, pages, sessions and checkpoints."""
 

@@ -26,7 +26,8 @@ _WORD = re.compile(r"[^\s\"'`<>|,;()\[\]{}*]+")
 _LINE_NUMBER = re.compile(r"(?::\d+){1,2}$")  # src/a.py:12
 _FILE = re.compile(r"(?:[\w@+~.-]*[/\\])*[\w@+~-][\w@+~.-]*\.[A-Za-z][A-Za-z0-9]{0,7}")  # it ends with a suffix
 _FOLDER = re.compile(r"(?:~|\.{0,2})/.*|[A-Za-z]:[\\/].*|[^/]+/[^/]+/.*|[\w.-]+/|[a-z][a-z0-9+.-]+://.*")
-_ID = re.compile(r"[A-Z]{2,8}-\d[\d-]*|(?=[a-f]*\d)[0-9a-f]{7,40}")  # of records, tickets and commits
+# Of records, tickets and commits.
+_ID = re.compile(r"[A-Z]{2,8}-\d[\d-]*(?:[a-z]\w{3}-\d+)?|(?=[a-f]*\d)[0-9a-f]{7,40}")
 _NUMBER = re.compile(r"\d[\d.,]*\d")  # a single digit may be the model's own count; longer numbers must be quoted
 _NO_NAMES = frozenset({"e.g", "i.e", "a.m", "p.m"})
 

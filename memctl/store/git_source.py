@@ -133,6 +133,9 @@ class InGit:
     def leftovers(self) -> list[str]:
         return []
 
+    def last_id(self) -> str:
+        return self._memory.last_id
+
     def texts(self) -> StoredTexts:
         from memctl.store.text_search import StoredTexts
 
@@ -200,6 +203,8 @@ class _Worktree(Protocol):
 
     def leftovers(self) -> list[str]: ...
 
+    def last_id(self) -> str: ...
+
     def files(self) -> FilesOnDisk: ...
 
     def searched(self) -> SearchSource: ...
@@ -217,6 +222,7 @@ class Overlay:
     def __init__(self, source: _Worktree, texts: Mapping[str, str | None]) -> None:
         self.name, self.prefix = source.name, source.prefix
         self.leftovers, self.files, self.searched = source.leftovers, source.files, source.searched
+        self.last_id = source.last_id
         self._source, self._texts = source, texts
 
     @cached_property

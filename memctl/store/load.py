@@ -128,6 +128,9 @@ class _Disk:
     def names(self, folder: str) -> list[str]:
         return files.names(files.list_files(self._memory.folder, folder) if folder else self._file_names)
 
+    def last_id(self) -> str:
+        return self._memory.last_id
+
     def leftovers(self) -> list[str]:
         return files.leftovers(self._memory.folder, self._file_names)
 
@@ -178,7 +181,7 @@ class _WithSessions:
         self._revision = revision
         self.name, self.prefix = source.name, source.prefix
         self.records, self.catalogue = source.records, source.catalogue
-        self.files, self.leftovers = source.files, source.leftovers
+        self.files, self.leftovers, self.last_id = source.files, source.leftovers, source.last_id
 
     @property
     def config(self) -> Config:

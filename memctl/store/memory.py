@@ -17,7 +17,7 @@ from memctl.record import config as configuration
 from memctl.record import ids
 from memctl.record.config import Config
 from memctl.store import files, memory_root
-from memctl.store.memory_root import CONFIG, JOBS
+from memctl.store.memory_root import CONFIG, JOBS, LAST
 
 
 class Memory:
@@ -101,6 +101,14 @@ class Memory:
         if self._fixed_now is None:
             return ids.uuid7(time.time_ns() // 1_000_000, os.urandom(10))
         return ids.uuid7(self._fixed_now[1] * 1000, self._digest(record_id))
+
+    @property
+    def last_id(self) -> str:
+        """The id of the last record that was recorded in this worktree; "" if there is none."""
+        try:
+            return (self.private / LAST).read_text("utf-8")
+        except OSError:
+            return ""
 
     def imported_memory_id(self, identity: str) -> str:
         """Return the UUIDv7 of an imported record, which depends on `identity` and the project's name alone.

@@ -16,6 +16,7 @@ FOLDER = ".memory"
 CONFIG = "config.yaml"
 DOCUMENTS = "docs"  # the folder of the rendered documents
 JOBS = "undone"  # the folder of the jobs that hooks left (`store.job_queue`), beside the folders of sessions
+LAST = "last"  # the file with the id of the last record that was recorded in the worktree
 STEPS = "intents"  # the folder of two-phase steps (`write.ownership_transaction`)
 MOVE = "move.json"  # the file of a move of the worktree to another commit (`write.checkout_log`)
 RESTORE = (

@@ -6,6 +6,8 @@ that record, while all references to this clone's record are in files that this 
 renumbered, with all references, before anything is merged. The code is that of `memctl renumber`
 (`write/id_collisions.py`, `write/references.py`).
 
+In a memory of format 2 only what was never pushed is renumbered, since chats and commits may cite the rest.
+
 The new id is derived from the record's `memory_id`. So a clone that renumbers the same record after a merge by Git
 gives it the same id. And a third clone can't give the id to a new record, as it could with the next free number.
 """
@@ -15,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
+from memctl.errors import MemctlError
 from memctl.git import trees
-from memctl.git.first_commits import Origin
+from memctl.git.first_commits import FirstCommits, Origin
 from memctl.git.tree_merge import Leaf, store_files
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, frontmatter, handoff, ids, pages
@@ -53,6 +56,8 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
     holders += _pages(memory, shared, sides[0], {*base, *ours, *theirs})
     if not holders:
         return ours, ()
+    if memory.config.format > 1:
+        _refuse_pushed(memory, holders, shared)
     memory_files = [MemoryFile(path, text, records.get(path)) for path, text in sides[0].items()]
     rewriting = Rewriting(holders, memory_files, _Ours())
     written, modes = {}, {}
@@ -67,6 +72,18 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
     return {**names, **store_files(memory.repository, written, modes)}, tuple(holders)
 
 
+def _refuse_pushed(memory: Memory, holders: list[Holder], shared: Mapping[str, str]) -> None:
+    """Raise MemctlError if one of this clone's records or pages that would be renumbered was pushed."""
+    pushed = FirstCommits(memory.repository, memory.prefix).pushed([holder.origin for holder in holders])
+    for holder in holders:
+        if holder.origin in pushed:
+            raise MemctlError(
+                f"{memory.tracked(holder.path)} has the id {holder.name}, and so has the remote's "
+                f"{memory.tracked(shared[holder.path])}; both were pushed, so that sync renumbers neither",
+                "merge the two by `git merge`, then run `memctl renumber`, which leaves the older one as it is",
+            )
+
+
 class _Ours:
     """The history of what only this clone has: a file of ours that names a shared id means our record."""
 
@@ -78,6 +95,9 @@ class _Ours:
 
     def paths_ever(self, _: str) -> Collection[str]:
         return ()
+
+    def pushed(self, _: Collection[Origin]) -> frozenset[Origin]:
+        return frozenset()
 
 
 def _same_names(ours: Leaves, theirs: Leaves) -> dict[str, str]:

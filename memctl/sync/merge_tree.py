@@ -22,12 +22,11 @@ from memctl.git.git import GitFailed
 from memctl.git.tree_merge import Leaf, store_files
 from memctl.pages import documents
 from memctl.pages.links import FOLDER
-from memctl.record import content_fields, frontmatter, frontmatter_edit, handoff, ids, pages, session_page
+from memctl.record import content_fields, frontmatter, handoff, ids, pages, record_form, session_page
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import OFFERED, Handoff
 from memctl.record.kinds import HANDOFF
 from memctl.record.parser import differs_only_in_retrievals
-from memctl.record.record import ORDER
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.sync.collisions import Leaves
@@ -99,7 +98,7 @@ def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[s
     if not lost:
         return ours, ()
     was = _answer(before)
-    text = frontmatter_edit.replace(ours, {key: was[key] or None for key in _KEYS}, ORDER)
+    text = record_form.replace(ours, {key: was[key] or None for key in _KEYS})
     head = len(text) - len(frontmatter.split(text)[1])
     return text[:head] + content_fields.replace(HANDOFF, text[head:], _ANSWER, was["answer"]), lost
 

@@ -22,7 +22,7 @@ from memctl.team import agents
 from memctl.team.ref_state import Step
 from memctl.team.state import Ownership, State, Work, agent_name
 
-_REASON = re.compile(r"(?:Handoff|Transfer back: handoff) (HND-[\d-]+)(?: from .*)?")
+_REASON = re.compile(r"(?:Handoff|Transfer back: handoff) (HND-[\da-z-]+)(?: from .*)?")
 
 
 class Transfer(msgspec.Struct, frozen=True):

@@ -9,12 +9,12 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.pages.links import refuse_missing_section, section_marker
-from memctl.record import content_fields, frontmatter, ids, pages, time_input
+from memctl.record import content_fields, frontmatter, ids, pages, record_form, time_input
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, OTHER_END, Kind
 from memctl.record.parser import parse, problems
-from memctl.record.record import ORDER, Record
+from memctl.record.record import Record
 from memctl.record.required_text import refuse_placeholder
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, load
@@ -132,11 +132,9 @@ def record_and_file(memory: Memory, values: dict[str, Any], draft: Draft) -> tup
     that front matter can't have, and InvalidRecord for an invalid value.
     """
     path = ids.path_of(values["id"], values["title"])
-    ordered = {name: values[name] for name in ORDER if name in values}
-    extra = {name: value for name, value in values.items() if name not in ordered}
     body = body_of(draft, template(memory, draft.kind))
     try:
-        text = frontmatter.compose({**ordered, **extra}, body)
+        text = record_form.compose(values, body, memory.config)
     except ValueError as error:
         raise MemctlError(str(error)) from None
     return parse(text, path)[0], Write(path, text)

@@ -10,11 +10,11 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.pages.links import refuse_missing_section, section_marker
-from memctl.record import content_fields, frontmatter, frontmatter_edit, handoff, pages, time_input
+from memctl.record import content_fields, frontmatter, handoff, pages, record_form, time_input
 from memctl.record.change import Change, Write, is_final
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
 from memctl.record.parser import disallowed, parse, parse_new, problems, refuse_transition
-from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record
+from memctl.record.record import FIELDS, FIXED, LISTS, TIMES, Record
 from memctl.record.required_text import refuse_placeholder
 from memctl.record.snapshot import Snapshot
 from memctl.text.markdown import one_line
@@ -117,7 +117,7 @@ def rewrite(
 ) -> Write:
     """Return the Write that changes some front matter values and content fields of a record, and nothing else."""
     old = snapshot.read(record.path)
-    text = frontmatter_edit.replace(old, values, ORDER) if values else old
+    text = record_form.replace(old, values) if values else old
     if content:
         head_end = len(text) - len(frontmatter.split(text)[1])
         body = text[head_end:].lstrip("\n")
@@ -271,8 +271,8 @@ def _apply(
     name = name.replace("-", "_")
     if name in _ELSEWHERE:
         raise MemctlError(f"`memctl edit` can't change the field {name}", _ELSEWHERE[name], USAGE)
-    if name not in ORDER or name in FIXED:
-        known = [n for n in ORDER if n not in FIXED and n not in _ELSEWHERE] + [f.name for f in record.kind.fields]
+    if name not in FIELDS or name in FIXED:
+        known = [n for n in FIELDS if n not in FIXED and n not in _ELSEWHERE] + [f.name for f in record.kind.fields]
         from memctl.text.words import nearest
 
         near = nearest(name, known)

@@ -47,7 +47,7 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool
     The memory `snapshot` is searched first. With `everywhere`, and if `reference` is a whole id, all branches are
     searched after that. Raises MemctlError if there is no such handoff.
     """
-    wanted = reference.strip().upper()
+    wanted = snapshot.canonical(reference)
     if everywhere and ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
         folder = memory.tracked(f"{HANDOFF.folder}/{wanted[4:11]}")
         paths = history.paths_ever(memory.repository, folder, everywhere=True)

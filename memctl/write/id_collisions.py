@@ -2,14 +2,15 @@
 
 If several records have one id, the record with the earliest `memory_id` keeps it. Each other record gets an id derived
 from its own `memory_id`, so that every clone that renumbers it gives it the same id. Pages have small numbers and no
-`memory_id`: the page written first keeps its number, the others get the next free ones. `sync` has another rule for who
-keeps a name, since it knows which record is published (`sync/collisions.py`); the new names are made in the same way.
+`memory_id`: the page written first keeps its number, the others get the next free ones. In a memory of format 2, what
+was pushed keeps its name against what was not. `sync` has another rule for who keeps a name (`sync/collisions.py`); the
+new names are made in the same way.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count, pairwise
 
 import msgspec
@@ -87,16 +88,24 @@ def packages(holders: Sequence[Holder]) -> dict[str, str]:
     return {package_path(holder.path): package_path(new_path(holder)) for holder in moving}
 
 
-def of_records(records: Sequence[Record]) -> list[Holder]:
-    """Return the records that share an id, and records whose former id another record has now."""
+Pushed = Callable[[Collection[Origin]], Collection[Origin]]
+
+
+def of_records(records: Sequence[Record], pushed: Pushed) -> list[Holder]:
+    """Return the records that share an id, and records whose former id another record has now.
+
+    `pushed` returns those of some files that were pushed.
+    """
     by_id: dict[str, list[Record]] = {}
     for record in records:
         by_id.setdefault(record.id, []).append(record)
     taken = {name for record in records for name in (record.id, *record.aliases)}
     holders: list[Holder] = []
-    for name, sharing in sorted(by_id.items()):
-        if len(sharing) > 1:
-            holders += _holders_of(name, sorted(sharing, key=_rank), taken)
+    shared = {name: sharing for name, sharing in sorted(by_id.items()) if len(sharing) > 1}
+    known = pushed([_origin(record) for sharing in shared.values() for record in sharing]) if shared else ()
+    for name, sharing in shared.items():
+        order = sorted(sharing, key=lambda record: (_origin(record) not in known, _rank(record)))
+        holders += _holders_of(name, order, taken)
     by_path = {(holder.path, holder.origin.mark): holder for holder in holders}
     for record in records:
         holder = by_path.get((record.path, record.memory_id))
@@ -147,9 +156,14 @@ def _former_holders(record: Record, now: str, by_id: Mapping[str, Sequence[Recor
             yield replace(holder, origin=origin, until=until)
 
 
+def _origin(record: Record) -> Origin:
+    return Origin(record.path, mark=record.memory_id)
+
+
 def _record_holder(record: Record, name: str, now: str, memory_id: str = "", *, is_new: bool = True) -> Holder:
-    origin = Origin(record.path, mark=record.memory_id)
-    return Holder(name, now, record.path, origin, record.title, record, memory_id or record.memory_id, is_new=is_new)
+    return Holder(
+        name, now, record.path, _origin(record), record.title, record, memory_id or record.memory_id, is_new=is_new
+    )
 
 
 def former_path(record: Record, alias: str) -> str:
@@ -165,8 +179,11 @@ def former_paths(snapshot: Snapshot, path: str) -> list[str]:
     return [path for path in paths if path not in taken]
 
 
-def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
-    """Return the sections and pages of details that share a number, or whose former number another page has."""
+def of_pages(snapshot: Snapshot, history: History, pushed: Pushed) -> list[Holder]:
+    """Return the sections and pages of details that share a number, or whose former number another page has.
+
+    `pushed` returns those of some files that were pushed.
+    """
     holders: list[Holder] = []
     for kind, group in ((SECTION, snapshot.outline.sections), (DETAIL, snapshot.outline.details)):
         by_id: dict[str, list[Page]] = {}
@@ -178,7 +195,7 @@ def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
         free = free_numbers(kind, numbers)
         moved: dict[str, str] = {}
         for name in sorted(shared, key=pages.sort_key):
-            first, *others = _by_age(shared[name], history)
+            first, *others = _by_age(shared[name], history, pushed)
             moved |= {page.path: next(free) for page in others}
             holders += [_page_holder(page, name, moved.get(page.path, name)) for page in (first, *others)]
         for page in group:
@@ -202,11 +219,12 @@ def _former_page_holder(page: Page, name: str, now: str, following: str) -> Hold
     return Holder(name, now, page.path, origin, page.title, until=until, is_new=False)
 
 
-def _by_age(sharing: Iterable[Page], history: History) -> list[Page]:
-    """Return pages by the time of their first commit, then by path."""
+def _by_age(sharing: Iterable[Page], history: History, pushed: Pushed) -> list[Page]:
+    """Return pages by the time of their first commit, then by path, and pushed ones before others."""
     origins = {page.path: Origin(page.path) for page in sharing}
-    added = history.times_added(list(origins.values()))
-    return sorted(sharing, key=lambda page: (added.get(origins[page.path], _NEVER), page.path))
+    added, known = history.times_added(list(origins.values())), pushed(list(origins.values()))
+    places = {path: (origin not in known, added.get(origin, _NEVER), path) for path, origin in origins.items()}
+    return sorted(sharing, key=lambda page: places[page.path])
 
 
 def free_numbers(kind: PageKind, numbers: Iterable[str]) -> Iterator[str]:

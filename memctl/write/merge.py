@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.git import tree_merge
 from memctl.git.tree_merge import Preference
-from memctl.record import frontmatter, frontmatter_edit
+from memctl.record import frontmatter, frontmatter_edit, record_form
 from memctl.record.errors import FrontMatterError
 from memctl.record.handoff import OFFERED
 from memctl.record.kinds import KINDS
@@ -48,6 +48,7 @@ class _Side(msgspec.Struct, frozen=True):
     lines: dict[str, str]
     values: dict[str, Any]  # without null and []
     rest: str
+    is_slim: bool = False  # a record in the form of format 2
 
 
 def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "", apart: bool = False) -> MergeResult:
@@ -76,7 +77,12 @@ def merge_cleanly(base: str | None, ours: str | None, theirs: str | None) -> str
 
 def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preference) -> MergeResult:
     """Merge versions with LF line ends; the parameters are those of `merge`."""
-    base, ours, theirs = map(_side, (base_text, ours_text, theirs_text))
+    texts = [base_text, ours_text, theirs_text]
+    sides = [_side(text) for text in texts]
+    if len({side.is_slim for side in sides if side}) > 1:  # one side has been upgraded
+        texts = [record_form.to_slim(text) if side else text for text, side in zip(texts, sides, strict=True)]
+        sides = [_side(text) for text in texts]
+    (base_text, ours_text, theirs_text), (base, ours, theirs) = texts, sides
     if ours is None or theirs is None:
         return _merge_as_lines(base_text, ours_text, theirs_text, prefer)
     if ours.values.get("memory_id") != theirs.values.get("memory_id"):
@@ -112,7 +118,9 @@ def _side(text: str) -> _Side | None:
         rest = frontmatter.split(text)[1]
     except (FrontMatterError, UnicodeEncodeError):
         return None
-    return _Side(lines, {key: value for key, value in values.items() if value is not None and value != []}, rest)
+    values = {key: value for key, value in values.items() if value is not None and value != []}
+    is_slim = record_form.is_slim(values) and bool(kind := record_form.derived(values))
+    return _Side(lines, {**values, "memory_type": kind["memory_type"]} if is_slim else values, rest, is_slim)
 
 
 def _merge_as_lines(base: str, ours: str, theirs: str, prefer: Preference) -> MergeResult:
@@ -144,7 +152,8 @@ def _merge_heads(
     head = ""
     conflicts: list[LostValue] = []
     by_order: list[LostValue] = []
-    for key in tree_merge.merge_names(list(base.lines), list(ours.lines), list(theirs.lines), ORDER):
+    order = record_form.SLIM_ORDER if ours.is_slim else ORDER
+    for key in tree_merge.merge_names(list(base.lines), list(ours.lines), list(theirs.lines), order):
         lines, value = _merge_key(key, base, ours, theirs)
         if value is CONFLICT:
             winner, loser = (ours, theirs) if prefer == "ours" else (theirs, ours)
@@ -179,14 +188,17 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
     winner, others, current = (other, one, yours) if swap else (one, other, mine)
     if value is not CONFLICT and not equal_values(value, current):
         try:
-            winner = frontmatter.split(frontmatter_edit.replace(f"---\n{winner}---\n", {key: value}, ()))[0]
+            text = f"---\n{winner}---\n"
+            changed = {key: value}
+            text = record_form.replace(text, changed) if ours.is_slim else frontmatter_edit.replace(text, changed, ())
+            winner = frontmatter.split(text)[0]
         except ValueError:  # memctl can't write this key
             value = CONFLICT
     if value is CONFLICT:
         return f"<<<<<<< ours\n{one}=======\n{other}>>>>>>> theirs\n", value
-    known = {*before.split("\n"), *winner.split("\n")}
-    added = [line for line in others.split("\n") if line.startswith("#") and line not in known]
-    return winner + "".join(f"{line}\n" for line in added), value
+    known = {*frontmatter_edit.comments(before), *frontmatter_edit.comments(winner)}
+    added = [comment for comment in frontmatter_edit.comments(others) if comment not in known]
+    return winner + "".join(f"{comment}\n" for comment in added), value
 
 
 _ITEM = re.compile(r"[-*+][ \t]")

@@ -182,7 +182,7 @@ def _paths(memory: Memory, snapshot: Snapshot, names: set[str], name: str, start
     for path in (name, name.removeprefix(f"{memory.prefix}/"), _below(memory, start, name)):
         if path in names:
             return [path]
-    broken = [fault.path for fault in snapshot.faults if ids.id_in_path(fault.path) == name.upper()]
+    broken = [fault.path for fault in snapshot.faults if ids.id_in_path(fault.path) == snapshot.canonical(name)]
     if session or broken or "/" in name:
         return session or broken
     return [snapshot.resolve(name).path]

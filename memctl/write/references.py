@@ -12,11 +12,10 @@ from contextlib import suppress
 import msgspec
 
 from memctl.git.first_commits import History, Origin
-from memctl.record import frontmatter, frontmatter_edit, handoff, pages
+from memctl.record import frontmatter, frontmatter_edit, handoff, pages, record_form
 from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import OTHER_END
 from memctl.record.mentions import REFERENCE
-from memctl.record.record import ORDER
 from memctl.write import id_collisions
 from memctl.write.id_collisions import Holder, MemoryFile
 
@@ -153,7 +152,9 @@ class Rewriting:
             known = file.record.aliases if file.record else frontmatter.read(text)[0].get("aliases") or []
             values |= {"id": moving.now, "aliases": [*known, moving.name]}
             values |= {"memory_id": moving.memory_id} if file.record else {}
-        return frontmatter_edit.replace(text, values, ORDER if file.record else pages.ORDER) if values else text
+        if file.record:
+            return record_form.replace(text, values)
+        return frontmatter_edit.replace(text, values, pages.ORDER) if values else text
 
     def _links(self, file: MemoryFile, key: str) -> list[str]:
         """Return the new ids in a link field of a record."""

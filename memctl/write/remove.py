@@ -16,7 +16,7 @@ from memctl.record.change import Change, Delete, Write, WriteOptions
 from memctl.record.checkpoint import Version
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import package_path
-from memctl.record.kinds import BY_PREFIX, HANDOFF
+from memctl.record.kinds import HANDOFF
 from memctl.record.parser import parse, parse_new
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, files, journal, lock, pending_state, sessions_ref
@@ -82,7 +82,7 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
     except InvalidRecord:
         current = ""  # invalid on disk; the restored text replaces it
     if revision is None and current is not None:
-        name = reference.strip().upper()
+        name = snapshot.canonical(reference)
         state = f"{name}, whose id is {identifier} now," if ids.kind_of(name) and name != identifier else identifier
         raise MemctlError(
             f"{state} still exists, so there is no deletion to undo",
@@ -119,17 +119,20 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
 def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     """Return the present or last path of a record; raises MemctlError if the record never existed.
 
-    `reference` is the record's id, or the beginning of one. If several records had the id, the first of these is taken:
-    one that has the id now, a deleted one that had it, one that had it before it was renumbered.
+    `reference` is the record's id, or a beginning or an end of one. If several records had the id, the first of these
+    is taken: one that has the id now, a deleted one that had it, one that had it before it was renumbered.
     """
-    wanted = reference.strip().upper()
+    wanted = snapshot.canonical(reference)
     kind = ids.kind_of(wanted)
     target = snapshot.find(wanted)
-    if kind is None and wanted[:3] in BY_PREFIX:
-        known = [*(record.path for record in snapshot.records), *(fault.path for fault in snapshot.faults)]
-        if not any((ids.id_in_path(path) or "").startswith(wanted) for path in known):
-            return _deleted_path(memory, snapshot, wanted) or snapshot.resolve(reference).path
-    if kind is None or (target is not None and target.id == wanted):
+    if kind is None:
+        try:
+            return snapshot.resolve(reference).path
+        except MemctlError as error:
+            if error.kind != "not-found" or not (path := _deleted_path(memory, snapshot, wanted)):
+                raise
+            return path
+    if target is not None and target.id == wanted:
         return snapshot.resolve(reference).path
     for fault in snapshot.faults:
         if ids.id_in_path(fault.path) == wanted:
@@ -150,16 +153,16 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     raise MemctlError(f"there is no record {reference!r}, and no commit deleted one", hint, kind="not-found")
 
 
-def _deleted_path(memory: Memory, snapshot: Snapshot, beginning: str) -> str:
-    """Return the last path of the deleted record whose id begins with `beginning`, "" if there is none.
+def _deleted_path(memory: Memory, snapshot: Snapshot, part: str) -> str:
+    """Return the last path of the deleted record whose id begins or ends with `part`, "" if there is none.
 
     Raises MemctlError if there are several.
     """
     gone = history.paths_gone(memory.repository, memory.prefix, batches.latest(memory))
-    paths = {name: path for path in gone[::-1] if (name := ids.id_in_path(path) or "").startswith(beginning)}
+    paths = {name: path for path in gone[::-1] if ids.is_part(part, name := ids.id_in_path(path) or "")}
     if len(paths) > 1:
         lines = "".join(f"\n  {name}" for name in sorted(paths)[:_CANDIDATES])
-        raise MemctlError(f"{beginning!r} matches several deleted records:{lines}", "give the whole id")
+        raise MemctlError(f"{part!r} matches several deleted records:{lines}", "give the whole id")
     for name, path in paths.items():
         snapshot.withheld.refuse_record(name)
         return path[len(memory.prefix) + 1 :]
@@ -266,6 +269,7 @@ def _select_undone(memory: Memory, record_ids: Sequence[str], *, dry_run: bool) 
         if not dry_run:
             recovery.recover(memory, remark=False)
         undone = [entry for entry in pending_state.open_entries(memory) if entry.undone]
+    record_ids = [memory.last_id if name == ids.LAST else name for name in record_ids]
     for identifier in record_ids:
         if not any(_concerns(entry, identifier) for entry in undone):
             raise MemctlError(
@@ -277,10 +281,9 @@ def _select_undone(memory: Memory, record_ids: Sequence[str], *, dry_run: bool) 
     ]
 
 
-def _concerns(entry: PendingEntry, prefix: str) -> bool:
-    """Return whether a change concerns a record whose id begins with `prefix`."""
-    names = entry.change.ids or (entry.change.title,)
-    return any(name.upper().startswith(prefix.upper()) for name in names)
+def _concerns(entry: PendingEntry, part: str) -> bool:
+    """Return whether a change concerns a record whose id begins or ends with `part`."""
+    return any(ids.is_part(part, name) for name in entry.change.ids or (entry.change.title,))
 
 
 def _rebase(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -> Change:

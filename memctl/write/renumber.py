@@ -89,8 +89,9 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
     records = list(_records(snapshot, apart))
     returned = _returned_files(snapshot)
     records = [file for file in records if file.path not in returned]
-    holders = id_collisions.of_records([file.record for file in records if file.record])
-    holders += [*id_collisions.of_pages(snapshot, history), *id_collisions.of_headings(snapshot, history)]
+    pushed = history.pushed if snapshot.config.format > 1 else lambda _: ()
+    holders = id_collisions.of_records([file.record for file in records if file.record], pushed)
+    holders += [*id_collisions.of_pages(snapshot, history, pushed), *id_collisions.of_headings(snapshot, history)]
     if not holders and not apart:
         return Renumbering(Change(op=RENUMBER, title="nothing"), returned=tuple(returned.items()))
     renamed_packages = _packages(apart, holders)
@@ -321,19 +322,22 @@ class RenumberingResult(msgspec.Struct, frozen=True):
     settled: tuple[str, ...]
 
 
-def carry_out(memory: Memory, options: WriteOptions) -> RenumberingResult:
+def carry_out(memory: Memory, options: WriteOptions, *, only_unpushed: bool = False) -> RenumberingResult:
     """Give all but one of the records that share an id a new id, and rewrite the references to them.
 
-    Pages and headings that share a § marker are treated alike. Returns what was renumbered. Raises MemctlError if the
-    change is refused; then nothing is written.
+    Pages and headings that share a § marker are treated alike. With `only_unpushed` nothing is renumbered if any of it
+    was pushed. Returns what was renumbered. Raises MemctlError if the change is refused; then nothing is written.
     """
     renumberings: list[Renumbering] = []
 
     def plan(_: object) -> Change:
         history = FirstCommits(memory.repository, memory.prefix)
         snapshot = load.disk(memory)
-        renumberings.append(renumber(snapshot, history, conflicting_records(memory, snapshot)))
-        return renumberings[0].change
+        made = renumber(snapshot, history, conflicting_records(memory, snapshot))
+        if only_unpushed and history.pushed([holder.origin for holder in made.renamed]):
+            made = Renumbering(Change(op=RENUMBER, title="nothing"))
+        renumberings.append(made)
+        return made.change
 
     outcome = transaction.carry_out(memory, plan, options)
     within = None if options.dry_run or options.no_commit else stage_merge(memory)

@@ -56,9 +56,14 @@ def plan(
 def plan_documents(memory: Memory, value: str) -> Change:
     """Return the Change that sets the setting `docs` in config.yaml to `value`."""
     text = files.read(memory.folder, CONFIG)
-    rest = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("docs:", "default_branch:")))
-    changed = rest + _documents_lines(memory.repository, value)
+    changed = with_documents(memory.repository, text, value)
     return Change(op="edit", title=f"{CONFIG} (docs: {value})", writes=(Write(CONFIG, changed, text),))
+
+
+def with_documents(repository: Repository, text: str, docs: str) -> str:
+    """Return the text of config.yaml with the setting `docs`."""
+    rest = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("docs:", "default_branch:")))
+    return rest + "\n" * (not rest.endswith("\n")) + _documents_lines(repository, docs)
 
 
 def _documents_lines(repository: Repository, docs: str) -> str:
@@ -90,14 +95,17 @@ def has_memories(repository: Repository) -> bool:
 
 
 def _readme(folder: Path, project: str) -> tuple[Write, ...]:
-    if (folder / "README.md").exists():
-        return ()
+    return () if (folder / "README.md").exists() else (Write("README.md", readme(project)),)
+
+
+def readme(project: str) -> str:
+    """Return the text of the README of a project's memory."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(files.templates()), undefined=StrictUndefined, keep_trailing_newline=True
     )
-    return (Write("README.md", environment.get_template("README.md.j2").render(project=project)),)
+    return environment.get_template("README.md.j2").render(project=project)
 
 
 def _attributes(folder: Path) -> tuple[Write, ...]:

@@ -415,19 +415,19 @@ PLANTED: dict[str, dict[str, Fault]] = {
     },
     "MEM114": {
         "nothing but what": run(
-            "decisions/2025-11/DEC-2025-11-04-001-sell-more.md", 5, ["decide", "Sell more", "--decision", "More."]
+            "decisions/2025-11/DEC-2025-11-04-001-sell-more.md", 2, ["decide", "Sell more", "--decision", "More."]
         ),
     },
     "MEM115": {
         "in its title": run(
             "decisions/2025-11/DEC-2025-11-04-001-perhaps-sell-more.md",
-            5,
+            2,
             ["decide", "Perhaps sell more", "--rationale", "The stock is full"],
         ),
     },
     "MEM116": {
         "a measurement": run(
-            "learnings/2025-11/LRN-2025-11-04-001-tests.md", 5, ["learn", "Tests", "--lesson", "took 41.7 s"]
+            "learnings/2025-11/LRN-2025-11-04-001-tests.md", 2, ["learn", "Tests", "--lesson", "took 41.7 s"]
         ),
     },
     "MEM201": {

@@ -112,8 +112,8 @@ def test_an_edit_from_a_file_can_not_change_the_identity_of_a_record(memctl: Mem
     other = text.replace(made, made[:-1] + "9", 1)
     assert "error" in memctl("edit", made, "--file", "-", stdin=other, code=1).err
     assert (
-        ":7: importance"
-        in memctl("edit", made, "--file", "-", stdin=text.replace("importance: 5", "importance: 50"), code=1).err
+        ":6: importance"
+        in memctl("edit", made, "--file", "-", stdin=text.replace("timestamp", "importance: 50\ntimestamp"), code=1).err
     )
 
 

@@ -377,7 +377,7 @@ class TestMoreThanThereIsRoomFor:
             for number in range(2, 150):
                 copy = text.replace(made, f"{made[:-3]}{number:03}").replace("Rule 1 of", f"Rule {number} of")
                 copy = copy.replace(identity, f"{identity[:-12]}{number:012x}")
-                copy = copy.replace("importance: 7", "importance: 10") if number == 77 else copy
+                copy = copy.replace("timestamp:", "importance: 10\ntimestamp:") if number == 77 else copy
                 first.with_name(f"{made[:-3]}{number:03}-rule.md").write_text(copy)
             memctl("commit")
 

@@ -138,14 +138,15 @@ def test_errors_leave_standard_output_empty_and_have_codes(memctl: Memctl) -> No
         assert failed.err.startswith("error: "), args
 
 
-def run_on_terminal(repo: Path, *args: str, **env: str) -> str:
-    """What memctl prints when its standard output is a terminal."""
+def run_on_terminal(repo: Path, *args: str, keys: str = "", **env: str) -> str:
+    """What memctl prints when its standard output is a terminal on which somebody types `keys`."""
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "memctl", "-C", str(repo), *args]
     with subprocess.Popen(
         command, stdin=follower, stdout=follower, stderr=follower, env={**os.environ, **env}
     ) as process:
         os.close(follower)
+        os.write(leader, keys.encode())
         parts = []
         while True:
             try:

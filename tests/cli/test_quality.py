@@ -91,7 +91,7 @@ def test_staleness_at_a_revision_is_judged_by_its_memory(memctl: Memctl) -> None
 def test_records_that_can_t_be_read_are_named(memctl: Memctl, repo: Path) -> None:
     made = memctl("decide", "Adopt MySQL")
     path = repo / made.out.split()[1]
-    path.write_text(path.read_text().replace("importance: 7", "importance: 77"))
+    path.write_text(path.read_text().replace("timestamp:", "importance: 77\ntimestamp:"))
     found = memctl("quality", "-", stdin="Text.", code=1)
     assert path.name in found.err
     assert "health" in found.out

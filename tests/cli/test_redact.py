@@ -334,7 +334,7 @@ def test_settings_pages_and_a_record_that_cannot_be_read_are_redacted(memctl: Me
     memctl("section", "add", "Payment", "--overview", "Takes money.")
     broken = memctl("learn", "Clocks drift", "--lesson", "x").id
     (file,) = (repo / ".memory/learnings").rglob(f"{broken}*")
-    file.write_text(file.read_text().replace("importance: 5", f"importance: [5\nkey: {TOKEN}"))
+    file.write_text(file.read_text().replace("timestamp:", f"importance: [5\nkey: {TOKEN}\ntimestamp:"))
     (page,) = (repo / ".memory/sections").glob("*.md")
     page.write_text(page.read_text().replace("title: Payment", f"title: Payment {TOKEN}"))
     config = repo / ".memory/config.yaml"

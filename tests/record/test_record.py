@@ -9,7 +9,7 @@ import pytest
 from memctl.record import frontmatter, frontmatter_edit, parser
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
-from memctl.record.record import ORDER, Record
+from memctl.record.record import FIELDS, Record
 
 PATH = "decisions/2025-11/DEC-2025-11-04-001-adopt.md"
 VALUES: dict[str, Any] = {
@@ -44,8 +44,8 @@ def test_record_has_its_path_and_kind() -> None:
     assert (found.path, found.kind, body) == (PATH, DECISION, "Body\n")
 
 
-def test_order_names_every_field_but_the_path() -> None:
-    assert set(ORDER) == set(Record.__struct_fields__) - {"path"}
+def test_fields_are_all_values_but_the_path() -> None:
+    assert set(FIELDS) == set(Record.__struct_fields__) - {"path"}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_windows_line_ends_are_read() -> None:
     assert parser.parse(text("a\nb\n").replace("\n", "\r\n"), PATH) == parser.parse(text("a\nb\n"), PATH)
 
 
-@pytest.mark.parametrize("name", list(VALUES))
+@pytest.mark.parametrize("name", [name for name in VALUES if name != "memory_type"])
 def test_a_missing_field_is_named(name: str) -> None:
     without: dict[str, Any] = {name: None}
     assert faults(text(**without)) == [(1, name)]

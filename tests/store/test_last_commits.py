@@ -116,10 +116,10 @@ def test_merge_of_counts_keeps_the_last_commit_of_the_text(memctl: Memctl, repo:
     text = path.read_text()
     for branch, count in (("side", 3), ("main", 4)):
         git(repo, "checkout", "-q", *(["-b"] if branch == "side" else []), branch)
-        path.write_text(text.replace("access_count: 0", f"access_count: {count}"))
+        path.write_text(text.replace("agent_id:", f"access_count: {count}\nagent_id:"))
         git(repo, "commit", "-qam", "counts\n\nMemctl-Op: maintain")
     git(repo, "merge", "-q", "--no-edit", "side", check=False)
-    path.write_text(text.replace("access_count: 0", "access_count: 7"))
+    path.write_text(text.replace("agent_id:", "access_count: 7\nagent_id:"))
     git(repo, "add", "-A")
     git(repo, "commit", "-q", "--no-edit")
     assert len(git(repo, "rev-list", "--parents", "-1", "HEAD").split()) == 3

@@ -202,7 +202,7 @@ def test_write_reports_a_broken_record_and_keeps_it_in_the_documents(
     repo: Path, memctl: Memctl, shown: Path, command: tuple[str, ...]
 ) -> None:
     result = memctl(*command)
-    assert f"warning: {shown.relative_to(repo)}:7: importance" in result.err
+    assert f"warning: {shown.relative_to(repo)}:6: importance" in result.err
     docs = repo / ".memory" / "docs"
     assert all("DEC-2025-11-04-001" in (docs / name).read_text() for name in DOCUMENTS)
     if command[0] == "render":  # a write renders the record as HEAD has it

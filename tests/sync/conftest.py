@@ -1,4 +1,4 @@
-"""Clones of one bare repository that has a memory."""
+"""Clones of one bare repository that has a memory. They have one tag, so that their ids can collide."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, Once, git, share_templates
+from tests.conftest import Memctl, Once, git, set_tag, share_templates
 
 Clone = Callable[[str], Path]
 
@@ -25,6 +25,7 @@ def bare(repo: Path, tmp_path: Path, memctl: Memctl, once: Once) -> Path:
         for name in ("one", "two"):
             git(tmp_path, "clone", "-q", str(tmp_path / "bare.git"), str(tmp_path / name))
             git(tmp_path / name, "config", "memctl.trusted", "true")
+            set_tag(tmp_path / name)
         share_templates(repo, tmp_path / "one", tmp_path / "two")
 
     once(make)
@@ -38,6 +39,7 @@ def clone(bare: Path, repo: Path, tmp_path: Path) -> Clone:
     def make(name: str) -> Path:
         git(tmp_path, "clone", "-q", str(bare), str(tmp_path / name))
         share_templates(repo, tmp_path / name)
+        set_tag(tmp_path / name)
         return tmp_path / name
 
     return make

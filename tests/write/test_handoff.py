@@ -186,7 +186,7 @@ def test_push_with_unknown_outcome_is_checked_and_undone_by_recover(
     assert "`memctl handoff recover` finishes or undoes it" in memctl("handoff", "list").err
     shutil.move(away, bare)
     out = memctl("handoff", "recover").out
-    assert out == "undone: handoff HND-2025-11-04-001 To bob: Write the cascade; no section has changed its owner\n"
+    assert out == "undone: handoff HND-2025-11-04-trm3-1 To bob: Write the cascade; no section has changed its owner\n"
     assert not agree(memctl, shared, "undone")
     assert memctl("handoff", "recover").out == ""
 

@@ -161,11 +161,11 @@ def test_odd_branch_and_author_names_are_handled(repo: Path, memctl: Memctl, mon
 
 
 def test_an_edit_back_to_what_head_has_makes_no_empty_commit(repo: Path, memctl: Memctl) -> None:
-    made = memctl("learn", "One", "-i", "5")
+    made = memctl("learn", "One", "-i", "6")
     file = repo / made.out.split()[1]
-    file.write_text(file.read_text().replace("importance: 5", "importance: 8"))
+    file.write_text(file.read_text().replace("importance: 6", "importance: 8"))
     before = commits(repo)
-    memctl("edit", made.id, "--set", "importance=5")
+    memctl("edit", made.id, "--set", "importance=6")
     assert commits(repo) == before
     assert git(repo, "status", "--porcelain") == ""
 
@@ -231,7 +231,7 @@ def test_pending_record_removed_by_git_clean_can_be_written_again(repo: Path, me
 
 
 def test_pending_record_with_a_merge_conflict_is_committed_once_it_is_resolved(repo: Path, memctl: Memctl) -> None:
-    name = memctl("learn", "One", "--lesson", "Take it").id
+    name = memctl("learn", "One", "--lesson", "Take it", "--importance", "3").id
     memctl("edit", name, "--importance", "4", "--no-commit")
     git(repo, "stash", "-q")
     memctl("edit", name, "--importance", "7")
@@ -296,7 +296,7 @@ def test_wrong_arguments_and_full_disks_are_not_reported_as_bugs(repo: Path, mem
 def test_text_refused_after_the_editor_is_kept(repo: Path, memctl: Memctl) -> None:
     from tests.cli.test_list_records import run_on_terminal
 
-    made = memctl("learn", "One").id
+    made = memctl("learn", "One", "--importance", "3").id
     editor = repo.parent / "editor.sh"
     editor.write_text(
         "#!/bin/sh\nsed -i 's/^importance: .*/importance: eleven/' \"$1\"; echo 'an hour of typing' >> \"$1\"\n"

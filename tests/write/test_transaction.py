@@ -139,7 +139,7 @@ def test_decision_reworded_by_hand_is_committed_only_with_the_option(repo: Path,
     assert commits(repo) == before
     memctl("commit", "--allow-accepted")
     assert commits(repo) == before + 1
-    path.write_text(path.read_text().replace("importance: 7", "importance: 8"))
+    path.write_text(path.read_text().replace("status: accepted", "status: deprecated"))
     memctl("commit")
     assert commits(repo) == before + 2
 

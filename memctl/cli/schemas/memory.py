@@ -9,7 +9,7 @@ from memctl.check.rules import Rule
 from memctl.cli.schemas.shapes import Shape, shape_of
 from memctl.record.change import RecordAction
 from memctl.record.pages import Page
-from memctl.record.record import ORDER, Record
+from memctl.record.record import FIELDS, Record
 from memctl.record.source import Excerpt
 
 
@@ -33,7 +33,7 @@ def _place() -> Shape:
     return {"text?": place.pop("text"), "tokens?": int, **place}
 
 
-_LINE = {**{f"{name}?": object for name in ORDER}, "extra?": {str: object}, "body": str, "path": str}
+_LINE = {**{f"{name}?": object for name in FIELDS}, "extra?": {str: object}, "body": str, "path": str}
 CHANGE: dict[str, Shape] = {
     "op": str,
     "ids": [str],
@@ -273,6 +273,7 @@ KINDS: dict[str, Shape] = {
         {"paths": [str]},
         {"stale": [str], "edited_by_hand": [str]},
     ),
+    "upgrade": {**CHANGE, "format": int, "records": int, "docs": bool | str},
     "maintain": {
         **CHANGE,
         "deeds": [RecordAction],

@@ -86,7 +86,7 @@ _KNOWN_SHAPES = (
     # Git's object ids, whole or abbreviated; packs, images and files in caches are named by such hashes, too
     rf"(?<![A-Za-z0-9])(?:[0-9a-f]{{7,19}}|[0-9a-f]{{40}}|[0-9a-f]{{64}}){_END}",
     r"(?:sha(?:1|256|384|512)|md5|blake2b|h1|SHA256)[-:=/][A-Za-z0-9+/_-]{16,128}={0,2}",  # in lock files
-    r"[A-Z]{3}-\d{4}-\d\d-\d\d-\d{3,}",  # records
+    r"[A-Z]{3}-\d{4}-\d\d-\d\d-(?:\d{3,}|[a-z][0-9a-z]{3}-\d+)",  # records
     # What models' APIs and GitHub's give out
     rf"{_START}(?:toolu|msg|req|resp|call|chatcmpl|thread|run|item|rs|fc)[_-][A-Za-z0-9]{{16,64}}{_END}",
     rf"{_START}(?:[A-Z]{{1,5}}_k[wg][A-Za-z0-9_-]{{6,40}}|MD[EIMQUY][A-Za-z0-9][A-Za-z0-9+/]{{8,60}}={{0,2}}){_END}",
@@ -173,7 +173,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         r"[-_]?\d{1,5}(?:[-_]?[a-z]{0,6}\d{0,3})?",
         # In prose: digits with a unit, hashes and ids, snake case, terms with a digit at their end, calls and options.
         "code": r"[\d.,]+[a-z%]{0,6}|[0-9a-f]{7,64}|[a-z0-9]+(?:_[a-z0-9]+)+"
-        r"|(?:[a-z]{4,}\d{1,4})+[a-z]*|[a-z]+\d{1,4}|[A-Z]{2,4}-[\d-]+|.*[(\[{=<>].*"
+        r"|(?:[a-z]{4,}\d{1,4})+[a-z]*|[a-z]+\d{1,4}|[A-Z]{2,4}-[\d-]+(?:[a-z]\w{3}-\d+)?|.*[(\[{=<>].*"
         r"|[@#$%&?+].*|\w+@[\w.-]+|.*://.*",
         # What is said of passwords, and types, labels and names of variables that hold one.
         "description": r"\w*(?:ed|ing|able|ible|less|ful|ent|ant|ory)|(?:in)?(?:correct|valid|complete|secure)"

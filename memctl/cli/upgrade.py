@@ -1,0 +1,81 @@
+"""The command `memctl upgrade`, which brings a memory to the newest format."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from memctl.cli import memory_access, output, write_command
+from memctl.cli.command import command
+from memctl.cli.write_command import write_options, writing
+from memctl.errors import REFUSED
+from memctl.record.config import DEFAULT_BRANCH, FORMAT
+from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
+from memctl.write import upgrade
+from memctl.write.upgrade import Upgrade
+
+
+@command(
+    "upgrade",
+    ("memctl upgrade --dry-run", "Show what would be rewritten, and write nothing."),
+    ("memctl upgrade", "Upgrade the memory, in one commit, after a question."),
+    ("memctl upgrade --docs false --yes", "Upgrade without a question, and keep rendered documents out of Git."),
+)
+@click.option(
+    "--docs",
+    type=click.Choice(["true", "false", DEFAULT_BRANCH]),
+    help="Which branches have rendered documents: all, none or the default one. [default: the default branch if the "
+    "repository has a remote and documents are on all branches now; else as it is]",
+)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@writing
+def upgrade_command(ctx: click.Context, /, docs: str | None, yes: bool, **flags: Any) -> None:
+    """Upgrade the memory to format 2, in one commit.
+
+    Upgrade memctl for everybody who works on the project first: an older memctl refuses a memory of a newer format, and
+    its Git hook refuses commits until memctl is upgraded.
+
+    Format 2 has less in the front matter of records: what can be derived is not written, and keys that are edited stand
+    apart, so that Git merges two branches that change one record. Nothing is lost: `--json`, exports and Python have
+    all values. Documents are on the default branch alone if there is a remote, since those of two branches conflict.
+    Without an upgrade memctl goes on to read and write format 1.
+
+    Branches from before the upgrade merge field by field with memctl's merge driver and `memctl sync`; plain Git
+    reports a conflict in each record that was edited on such a branch.
+    """
+    memory = memory_access.memory(ctx)
+    planned = upgrade.plan(memory, docs or "")
+    if planned.is_needed and not (yes or flags["dry_run"]):
+        output.note(*_summary(planned))
+        if not sys.stdin.isatty() or not click.confirm("Upgrade?", err=True):
+            output.note("nothing was written\nhint: --yes upgrades without asking")
+            ctx.exit(REFUSED)
+    result = upgrade.carry_out(memory, docs or "", write_options(flags))
+    if flags["as_json"]:
+        output.json("upgrade", _data(memory, planned, write_command.change_data(memory, result, flags["dry_run"])))
+        return
+    if not planned.is_needed:
+        output.text(f"the memory has format {FORMAT} already: nothing to change")
+        return
+    if yes or flags["dry_run"]:
+        output.note(*_summary(planned))
+    write_command.outcome(memory, result, flags)
+
+
+def _summary(planned: Upgrade) -> Iterator[str]:
+    """Yield lines on what an upgrade means for the people who work here."""
+    yield f"{quantity(planned.records, 'record')} to rewrite in the form of format {FORMAT}"
+    if planned.moves_documents:
+        yield (
+            f"documents are rendered on the default branch alone (`docs: {DEFAULT_BRANCH}`); `memctl upgrade --docs "
+            "true` keeps them on all branches"
+        )
+    yield f"note: {upgrade.OLDER}"
+
+
+def _data(memory: Memory, planned: Upgrade, change: Mapping[str, Any]) -> dict[str, Any]:
+    return {**change, "format": FORMAT, "records": planned.records, "docs": planned.docs}

@@ -299,7 +299,7 @@ def repo(built: Path, tmp_path: Path) -> Path:
     return copied(built, tmp_path / "shop")
 
 
-Once = Callable[[Callable[[], Any]], Any]
+Once = Callable[..., Any]
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -311,24 +311,25 @@ class Made(msgspec.Struct, frozen=True):
 
 
 @pytest.fixture(scope="session")
-def prepared() -> dict[tuple[str, str], Made]:
-    """What was made once in this process, by what made it."""
+def prepared() -> dict[tuple[str, ...], Made]:
+    """What was made once in this process, by what made it and from what."""
     return {}
 
 
 @pytest.fixture
 def once(
-    repo: Path, tmp_path: Path, prepared: dict[tuple[str, str], Made], tmp_path_factory: pytest.TempPathFactory
+    repo: Path, tmp_path: Path, prepared: dict[tuple[str, ...], Made], tmp_path_factory: pytest.TempPathFactory
 ) -> Once:
     """Do something for the first test of a worker that needs it; others get a copy of all that its folder held then.
 
-    Returns what the function returned. In copies clones have their remotes where those are now.
+    Returns what the function returned for its arguments, which are texts. In copies clones have their remotes where
+    those are now.
     """
 
-    def run(make: Callable[[], Any]) -> Any:
-        key = (make.__module__, make.__qualname__)
+    def run(make: Callable[..., Any], *args: str) -> Any:
+        key = (make.__module__, make.__qualname__, *args)
         if key not in prepared:
-            value, kept = make(), tmp_path_factory.mktemp("once") / "kept"
+            value, kept = make(*args), tmp_path_factory.mktemp("once") / "kept"
             shutil.copytree(tmp_path, kept, symlinks=True)
             prepared[key] = Made(kept, tmp_path, value)
             return value

@@ -380,7 +380,7 @@ def every(step: int, values: Iterable[object]) -> list[Any]:
     return [value if number % step == 0 else slow(value)[0] for number, value in enumerate(values)]
 
 
-@pytest.fixture(params=["each", pytest.param("batch", marks=pytest.mark.slow)])
+@pytest.fixture(params=["each", pytest.param("later", marks=pytest.mark.slow)])
 def mode(request: pytest.FixtureRequest) -> str:
     """A value of `commits`, for what holds with both; whoever asks for it sets it in the repository."""
     return str(request.param)

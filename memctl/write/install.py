@@ -156,6 +156,8 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
             steps.append(_manual_step(repository, place, name, where, why))
         else:
             steps.append(_install_step(hook, place / (name + hooks.BACKUP), f"hook {name}", text))
+    former = (_removal_step(place, name) for name in hooks.FORMER)
+    steps += [step for step in former if step.state == "removed"]
     _refuse_unwritable(repository, steps)
     return [*steps, *_set_drivers(repository, program)]
 
@@ -165,9 +167,9 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
     usual, configured = repository.common_dir / "hooks", hooks.folder(repository)
     elsewhere = os.path.realpath(configured) != os.path.realpath(usual)
     places = [usual, configured] if elsewhere and hooks.is_private(repository, configured) else [usual]
-    steps = [_removal_step(place, name) for place in places for name in hooks.HOOKS]
+    steps = [_removal_step(place, name) for place in places for name in (*hooks.HOOKS, *hooks.FORMER)]
     _refuse_unwritable(repository, steps)
-    for name in hooks.HOOKS if elsewhere else ():
+    for name in (*hooks.HOOKS, *hooks.FORMER) if elsewhere else ():
         file = hooks.editable_folder(configured) / name
         if hooks.calls_memctl(file):
             note = f"{_display_path(repository, file)} calls memctl: remove the lines that do so by hand"

@@ -187,7 +187,7 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
     was, mine, yours = (side.values.get(key) for side in (base, ours, theirs))
     # A side that changed lines and no value has changed comments: its lines are kept.
     swap = not one or (equal_values(yours, was) and not equal_values(mine, was))
-    winner, others, current = (other, one, yours) if swap else (one, other, mine)
+    winner, current = (other, yours) if swap else (one, mine)
     if value is not CONFLICT and not equal_values(value, current):
         try:
             text = f"---\n{winner}---\n"
@@ -199,7 +199,7 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
     if value is CONFLICT:
         return f"<<<<<<< ours\n{one}=======\n{other}>>>>>>> theirs\n", value
     known = {*frontmatter_edit.comments(before), *frontmatter_edit.comments(winner)}
-    added = [comment for comment in frontmatter_edit.comments(others) if comment not in known]
+    added = [comment for comment in frontmatter_edit.comments(one + other) if comment not in known]
     return winner + "".join(f"{comment}\n" for comment in added), value
 
 

@@ -89,14 +89,12 @@ def review(memory: Memory, base: str, head: str) -> list[ReviewItem]:
 
 def as_report(items: Iterable[ReviewItem]) -> Report:
     """Return the items of a review as a report of findings, whose paths are relative to the worktree's top."""
-    return Report(
-        tuple(
-            Finding(_RULES.get(item.kind, item.name), item.path, item.line, f"{item.name}: {item.text}")
-            for item in items
-            if item.kind != RECORD
-        ),
-        0,
-    )
+    findings = []
+    for item in items:
+        if item.kind != RECORD:
+            text = item.text if item.kind == CHECK else f"{item.name}: {item.text}"
+            findings.append(Finding(_RULES.get(item.kind, item.name), item.path, item.line, text))
+    return Report(tuple(findings), 0)
 
 
 def _governing(

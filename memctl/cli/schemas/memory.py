@@ -356,6 +356,7 @@ KINDS: dict[str, Shape] = {
         },
         {
             "what": str,
+            "source": str,
             "uninstall": bool,
             "dry_run": bool,
             "user": bool,

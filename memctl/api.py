@@ -132,6 +132,7 @@ class IssueFields(RecordFields, total=False):
     """
 
     severity: str
+    assignee: str
     description: str
     reproduction_steps: str
     investigation_status: str
@@ -147,6 +148,7 @@ class StateFields(RecordFields, total=False):
     """
 
     completion_percentage: int
+    assignee: str
     task_description: str
     substeps_completed: Iterable[str]
     substeps_remaining: Iterable[str]

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.errors import MemctlError
+from memctl.git.history import commits
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, load, sessions_ref
+from memctl.store import load, sessions_ref
 from memctl.store.memory import Memory, open_memory
 from memctl.write import id_collisions, remove
 
@@ -63,7 +64,7 @@ def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: 
         beside = sessions_ref.head(memory) if revision == "HEAD" else sessions_ref.as_of(memory, start)
     return [
         Entry(repo.commit(commit.commit), trailers.ops, trailers.ids, trailers.actor, trailers.session, trailers.reason)
-        for commit in batches.commits(memory, paths, revision if revision == "HEAD" else start, limit, beside=beside)
+        for commit in commits(memory.repository, paths, start, limit, beside=beside)
         for trailers in [commit.trailers]
     ]
 

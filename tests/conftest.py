@@ -77,7 +77,7 @@ def pytest_collection(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow what starts agents' own programs, lets pip build an environment or upgrades older memories."""
-    folders, files = {"agents", "upgrade"}, {"test_precommit.py", "test_packaging.py"}
+    folders, files = {"agents", "upgrade"}, {"test_precommit.py", "test_packaging.py", "test_workflow.py"}
     for item in items:
         if item.path.parent.name in folders or item.path.name in files:
             item.add_marker(pytest.mark.slow)
@@ -345,6 +345,18 @@ def once(
     return run
 
 
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the wheel of this checkout: that which WHEEL names, or else a new one."""
+    if built := os.environ.get("WHEEL"):
+        return Path(built).absolute()
+    pytest.importorskip("hatchling", reason="hatchling builds the wheel")
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=EXAMPLE.parent, check=True, capture_output=True)
+    return next(folder.glob("*.whl"))
+
+
 @pytest.fixture
 def example(repo: Path, once: Once) -> Path:
     """The example memory, committed."""
@@ -381,7 +393,7 @@ def every(step: int, values: Iterable[object]) -> list[Any]:
     return [value if number % step == 0 else slow(value)[0] for number, value in enumerate(values)]
 
 
-@pytest.fixture(params=["each", pytest.param("batch", marks=pytest.mark.slow)])
+@pytest.fixture(params=["each", pytest.param("later", marks=pytest.mark.slow)])
 def mode(request: pytest.FixtureRequest) -> str:
     """A value of `commits`, for what holds with both; whoever asks for it sets it in the repository."""
     return str(request.param)

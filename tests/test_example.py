@@ -15,7 +15,6 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from memctl.git.repository import open_repository
 from memctl.pages import freshness, generated_header, levels
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
@@ -58,7 +57,7 @@ def rendered(memory: Memory, snapshot: Snapshot) -> dict[str, bytes]:
     """All documents of a snapshot, by name."""
     making = documents.renderer(memory, snapshot)
     texts = {name: making.document(name) for name in making.names()}
-    texts["4-sources.md"] = making.sources(open_repository(memory.folder), documents.counter(memory).tokens_of)
+    texts["4-sources.md"] = making.sources()
     return {name: text.encode() for name, text in texts.items()}
 
 

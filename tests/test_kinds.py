@@ -132,7 +132,7 @@ def test_a_merge_takes_the_status_further_on_and_both_sides_texts(memctl: Memctl
     record = load.disk(memory).resolve(identifier)
     base = (memory.folder / record.path).read_text()
     first, last = kind.steps[0], max(kind.steps, key=lambda step: step.rank)
-    ours = base.replace("importance: ", "section: §2.1\nimportance: ")
+    ours = base.replace("agent_id: ", "section: §2.1\nagent_id: ")
     theirs = base.replace(f"status: {first.name}", f"status: {last.name}")
     merged = merge.merge(base, ours, theirs)
     assert not merged.conflicts

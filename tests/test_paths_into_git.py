@@ -155,6 +155,7 @@ WAYS = {
 WITHOUT_TEXT = {
     "render": "it renders what is there",
     "undo": "it takes a commit, and writes what was there before",
+    "upgrade": "it rewrites what is there",
     "install": "it writes hooks and settings of this clone",
     "init": "it is run once, before there is a memory (below)",
     "commit": "it takes what is on the disk (below)",
@@ -276,7 +277,7 @@ NAMES = {
     "--drop", "--number", "--at", "--remote", "--accept", "--workflow", "--base", "--until", "--model", "--id",
     "--set", "MARKER", "MARKERS", "ID", "IDS", "SOURCE", "TARGET", "OLD", "NEW", "SECTIONS", "BLOCKER", "GIVEN",
     "SECOND", "NAMES", "--remove", "--from", "--for", "--text", "--update", "--checkpoint", "handoff accept --decline",
-    "coordination leave --agent",
+    "coordination leave --agent", "edit --assignee",
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from memctl.store.memory import Memory
 # Findings about what the commit changes (a decision's text, files of an owner, the memory that documents show), which
 # no parent can have already.
 _OF_CHANGES = {"MEM109", "MEM601", *DOCUMENTS}
+_BETWEEN = {"MEM106", "MEM107", "MEM201", "MEM202", "MEM205", "MEM206", "MEM304", "MEM402"}  # about two files
 
 
 def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterable[str]) -> Report:
@@ -48,6 +49,36 @@ def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterab
             findings.append(finding)
         found = replace(found, findings=tuple(findings))
     return found
+
+
+def introduced(found: Report, snapshot: Snapshot, earlier: Report, before: Snapshot) -> tuple[Finding, ...]:
+    """Return the findings of a report on `snapshot` that the earlier report, on the memory `before`, does not have."""
+    left = Counter(_identity(before, finding) for finding in earlier.findings)
+    new = []
+    for finding in found.findings:
+        left[identity := _identity(snapshot, finding)] -= 1
+        new += [finding] if left[identity] < 0 else []
+    return tuple(new)
+
+
+def demote_partial(memory: Memory, found: Report, ignore: Iterable[str]) -> Report:
+    """Return `found`, the report on the staged files, with warnings for what is only wrong since not all is staged.
+
+    These are errors between two files, such as a link whose other side is not staged, that the disk does not have.
+    """
+    codes = _BETWEEN.intersection(finding.code for finding in found.findings if finding.severity == ERROR)
+    if not codes:
+        return found
+    on_disk = load.disk(memory, whole=True)
+    there = run.check(context.from_memory(memory, on_disk), codes, ignore)
+    known = {_identity(on_disk, finding) for finding in there.findings}
+    findings = [
+        replace(finding, message=f"{finding.message} (in what is staged alone)", is_demoted=True)
+        if finding.code in codes and _identity(on_disk, finding) not in known
+        else finding
+        for finding in found.findings
+    ]
+    return replace(found, findings=tuple(findings))
 
 
 def _identity(snapshot: Snapshot, finding: Finding) -> tuple[str, str, str]:

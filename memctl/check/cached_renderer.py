@@ -1,4 +1,4 @@
-"""Get documents from their files if they are up to date, and render only the others, to make a check faster."""
+"""Get the texts of documents from the cache if they are up to date, and render only the others, for a fast check."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hashlib import blake2b
 import msgspec
 
 from memctl import __version__
-from memctl.pages import documents, generated_header
-from memctl.pages.links import FOLDER
+from memctl.pages import documents
+from memctl.pages.links import Links
 from memctl.pages.render import Renderer
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
@@ -18,9 +18,9 @@ from memctl.write.documents import renderer
 
 
 class CachedRenderer(Renderer):
-    """A renderer that reads a document from its file if the file is up to date, and renders it otherwise.
+    """A renderer that takes the texts of documents from the cache if they are up to date, and renders them otherwise.
 
-    To know that, `remember` stores a hash of each rendered document, with which the next check compares the file.
+    `remember` stores them for the next check.
     """
 
     def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
@@ -29,35 +29,32 @@ class CachedRenderer(Renderer):
         self._rendered: dict[str, str] = {}
 
     def page(self, name: str) -> str:
-        """Return the text of a document, whose file is `name` below `docs/`.
-
-        The header is left out: the first line of the file, which says that memctl has rendered it.
-        """
+        """Return the text of a document, whose file is `name` below `docs/`, without its header."""
         if name not in self._rendered:
-            self._rendered[name] = self._current_text(name) or self._renderer.page(name)
+            self._rendered[name] = self._known.get(name) or self._renderer.page(name)
         return self._rendered[name]
 
     def remember(self) -> None:
-        """Store the hashes of the rendered documents in the cache, for the next check."""
-        digests = {name: generated_header.digest(text) for name, text in self._rendered.items()}
-        if not digests.items() <= self._known_digests.items():
-            self.snapshot.catalogue.keep(self.key, msgspec.msgpack.encode(self._known_digests | digests))
+        """Store the texts of the rendered documents in the cache, for the next check."""
+        if not self._rendered.keys() <= self._known.keys():
+            self.snapshot.catalogue.keep(self.key, msgspec.msgpack.encode(self._known | self._rendered))
+
+    def is_edited(self, path: str, text: str, wanted: str | None = None) -> bool:
+        """Return whether a person has edited a document."""
+        return self._renderer.is_edited(path, text, wanted)
+
+    @cached_property
+    def links(self) -> Links:  # type: ignore[override]
+        """The maker of links in documents."""
+        return self._renderer.links
 
     @cached_property
     def _renderer(self) -> Renderer:
         return renderer(self._memory, self.snapshot)
 
-    def _current_text(self, name: str) -> str | None:
-        """Return the text of a document's file if it has the hash of its last rendering; else None."""
-        if name not in self._known_digests:
-            return None
-        document = generated_header.split(documents.current_text(self.snapshot, f"{FOLDER}/{name}") or "")
-        is_same = document is not None and generated_header.digest(document.text) == self._known_digests[name]
-        return document.text if document is not None and is_same else None
-
     @cached_property
-    def _known_digests(self) -> dict[str, str]:
-        """The stored hashes of documents that were rendered from the present memory, by file name."""
+    def _known(self) -> dict[str, str]:
+        """The stored texts of documents that were rendered from the present memory, by file name."""
         known = self.snapshot.catalogue.recall(self.key)
         return msgspec.msgpack.decode(known, type=dict[str, str]) if known else {}
 
@@ -65,7 +62,7 @@ class CachedRenderer(Renderer):
     def key(self) -> bytes:
         """A hash of everything that documents show except records.
 
-        The stored hashes of documents are valid as long as it does not change. It covers pages, settings, templates,
+        The stored texts of documents are valid as long as it does not change. It covers pages, settings, templates,
         and the names of the repository's files. Records need not be covered, since the cache deletes stored values as
         soon as a record changes.
         """

@@ -7,10 +7,10 @@ import os
 from memctl.check.cached_renderer import CachedRenderer
 from memctl.check.findings import CheckContext, StagedWork
 from memctl.errors import MemctlError
-from memctl.git import differences, git, history, index
+from memctl.git import differences, git, history, index, trees
 from memctl.pages import renamed_files
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, pending_state
+from memctl.store import pending_state
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
@@ -43,11 +43,7 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
         changed = {path[len(memory.prefix) + 1 :] for path in paths}
 
     def earlier(path: str) -> str | None:
-        try:
-            known = before if after else batches.head(memory)  # changes of a batch were checked when they were written
-            return git.read(["show", f"{known}:{memory.tracked(path)}"], memory.repository.top).decode(errors="replace")
-        except git.GitFailed:
-            return None
+        return trees.text(memory.repository, before, memory.tracked(path))
 
     return CheckContext(
         snapshot,

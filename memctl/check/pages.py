@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from memctl.check.files import special_files
 from memctl.check.findings import CheckContext, Finding, unreadable
 from memctl.pages import documents, generated_header, levels
-from memctl.pages.links import FOLDER, SOURCES, document_of
+from memctl.pages.documents import Comparison
+from memctl.pages.links import FOLDER, INDEX, SOURCES, document_of
 from memctl.pages.template_values import BrokenTemplate
 from memctl.record import content_fields, pages
 from memctl.record.config import DEFAULT_BRANCH
 from memctl.text import headings, markdown
+from memctl.text.phrases import some
 
 _TOLERANCE = 5  # percentage points between declared and mean status; rules.md#levels-of-pages
 _FEW = 10  # records; the pages of details of a smaller memory may be short
@@ -123,13 +125,16 @@ def lengths(subject: CheckContext) -> Iterator[Finding]:
         elif tokens < least and not (is_small and page.kind is pages.DETAIL):
             message = f"{page.id} has {tokens:,} tokens; level {page.kind.level} should have {least:,} or more"
             yield Finding("MEM307", page.path, 1, message)
+    subject.renderer.remember()
 
 
 def stale_documents(subject: CheckContext) -> Iterator[Finding]:
     """Report each document that is missing, outdated or edited by hand, and each whose page no longer exists."""
     if not subject.snapshot.config.docs or not subject.names:
         return
-    comparisons = documents.compare(subject.renderer)
+    is_elsewhere = not subject.has_documents and not subject.renderer.has_hashes
+    comparisons = documents.compare(subject.renderer, force=is_elsewhere)
+    subject.renderer.remember()
     for error in comparisons.faults.values():
         if not any(special_files(subject, error.path)):  # `files.unknown_files` reports special files
             message = f"the template can't be rendered: {error.why}"
@@ -137,12 +142,19 @@ def stale_documents(subject: CheckContext) -> Iterator[Finding]:
     for path in comparisons.by_hand:
         hint = "make the edit in the record or page that the document shows, then run `memctl render --force`"
         yield Finding("MEM309", path, 1, "the document was edited by hand", hint)
-    if not subject.has_documents:
-        return
-    if subject.snapshot.faults or subject.snapshot.outline.faults:
-        return  # documents lack the invalid files, which other rules report
+    if subject.has_documents and not (subject.snapshot.faults or subject.snapshot.outline.faults):
+        yield from _outdated(subject, comparisons)  # else documents lack the invalid files, which other rules report
+
+
+def _outdated(subject: CheckContext, comparisons: Comparison) -> Iterator[Finding]:
+    """Report each document that is missing or outdated, or whose page is gone, and lists of files that are gone."""
+    has_hashes = subject.renderer.has_hashes
     # With `docs: default-branch`, documents are stale after each merge, which is no error.
     stale, orphan = ("MEM314", "MEM314") if subject.snapshot.config.docs == DEFAULT_BRANCH else ("MEM308", "MEM310")
+    if stale == "MEM314" and not has_hashes and not subject.snapshot.names(FOLDER):
+        message = "the documents were never rendered"
+        yield Finding("MEM314", f"{FOLDER}/{INDEX}", 1, message, "`memctl render` renders the documents")
+        return
     for path, text in comparisons.stale.items():
         old = documents.current_text(subject.snapshot, path)
         if old is not None and generated_header.is_earlier(old, text):
@@ -155,8 +167,10 @@ def stale_documents(subject: CheckContext) -> Iterator[Finding]:
         yield _of_earlier_memctl(f"{FOLDER}/{SOURCES}")
     elif comparisons.sources_stale:
         message = "the list of source files is out of date"
-        yield Finding(stale, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders the document")
-    subject.renderer.remember()
+        if gone := [] if has_hashes else documents.missing_sources(subject.renderer):
+            message = f"the list of source files leads to what is gone: {some(gone, 3)}"
+        code = stale if has_hashes else "MEM314"  # whoever adds a file of code need not think of documents
+        yield Finding(code, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders the document")
     for path in comparisons.orphans:
         message = "the page that this document shows no longer exists"
         yield Finding(orphan, path, 1, message, "`memctl render` deletes the document")

@@ -12,7 +12,8 @@ import msgspec
 
 ERROR, WARNING, INFO = "error", "warning", "info"
 SEVERITIES = (ERROR, WARNING, INFO)
-DOCUMENTS = ("MEM308", "MEM310", "MEM313", "MEM314")  # rendering corrects their findings
+EDITED, BEHIND = "MEM309", "MEM314"
+DOCUMENTS = ("MEM308", "MEM310", "MEM313", BEHIND)  # rendering corrects their findings
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -40,7 +41,7 @@ MEM103 conflict-markers error: A merge conflict was left in a file.
     Choose between the two sides and delete the lines `<<<<<<<`, `=======` and `>>>>>>>`.
 MEM104 duplicate-id error: Two records have the same id.
     Two clones used the id on the same day. References to the id are ambiguous until `memctl renumber` gives one of the
-    records another id.
+    records another id. `memctl check --fix` does so if that one was never pushed.
 MEM105 duplicate-memory-id error: Two records have the same memory_id.
     A file was copied. The copy needs an id and a memory_id of its own: record its text again with memctl, and delete
     the copy.
@@ -133,9 +134,10 @@ MEM312 code-above-details warning: A page of level 1 or 2 has a block of code.
     Code belongs on level 3 (key excerpts) and level 4. Move it to a page of details.
 MEM313 document-of-earlier-memctl warning fix: A rendered document has the layout of an earlier memctl.
     The records are correct. `memctl render` renders the document again, and so does the next write that changes it.
-MEM314 document-behind warning fix: A rendered document is behind the memory on the default branch.
-    With `docs: default-branch`, a merge adds records without their documents. The next write on the default branch
-    renders them, and so does `memctl render`, which a build may run, too.
+MEM314 document-behind warning fix: A rendered document is behind the memory or the code, or was never rendered.
+    With `docs: default-branch`, records come without their documents, and code moves without the list of source files.
+    `memctl render` on the default branch renders all documents; a workflow of the host may run it, too. Such a document
+    is no error of whoever wrote a record, so `--strict` lets it pass in a memory of format 2.
 
 MEM401 expired warning: An open record has expired.
     Packs leave the record out. `memctl archive ID` archives it, `memctl edit ID --expires TIME` sets another date.
@@ -198,6 +200,14 @@ MEM601 owned-by-another error: A staged file is in a section that another agent 
 MEM602 handoff-against-ownership warning: A handoff's status contradicts who owns its sections.
     Two clones answered the handoff separately, and Git merged the record of one with the ownership of the other, so
     that two agents consider a section theirs. `memctl handoff recover` sets ownership as the record says.
+
+MEM701 rejected-option warning: A branch brings back what a decision rejected.
+    `memctl impact BASE...HEAD` finds it in code, records and commit subjects. If the reasons of the decision no longer
+    hold, record a new one with --supersedes; otherwise take what was chosen.
+MEM702 shared-name error: A branch and its base gave the same id or number to different records or pages.
+    Only one of the two can keep it. After the merge `memctl renumber` gives the other a new one.
+MEM703 governed-code info: A branch changes code that a record in force is about.
+    `memctl impact BASE...HEAD` names the record, so that who reviews the change can see whether it still holds.
 """
 
 

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from memctl import __version__
 from memctl.check import context, formats, run
 from memctl.check.findings import Finding
-from memctl.check.rules import DOCUMENTS, ERROR, INFO, RULES, SEVERITIES, WARNING
+from memctl.check.rules import BEHIND, DOCUMENTS, EDITED, ERROR, INFO, RULES, SEVERITIES, WARNING
 from memctl.check.run import Report
 from memctl.cli import memory_access, output
 from memctl.cli.command import choice_option, command, complete
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import git
-from memctl.store import batches, load, settings_check
+from memctl.store import changes_ref, load, settings_check
 from memctl.store.memory import Memory
 from memctl.write import documents
 
@@ -124,7 +124,8 @@ def check_command(
     is_brief = staged and not strict and not everything and style == "text"
     least = ERROR if is_brief else INFO if with_advice else WARNING
     _print(memory, report, style, least)
-    is_bad = report.has_errors or (strict and report.count("warning") > 0)
+    behind = sum(finding.code == BEHIND for finding in report.findings) if memory.config.format > 1 else 0
+    is_bad = report.has_errors or (strict and report.count("warning") > behind)
     ctx.exit(REFUSED if is_bad else OK)
 
 
@@ -133,20 +134,25 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
         raise MemctlError("--staged and --at can't be combined", "give one of them", USAGE)
     snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at, whole=True)
     # A commit by memctl has only its own files, and the documents already show what later commits will contain.
-    # The same holds for a user's commit of single files of a batch, after which memctl squashes the rest.
-    if staged and (git.committing_process() or batches.branch_here(memory) or not context.is_touched(memory)):
+    # The same holds for a user's commit of some of the records that wait for one.
+    faults = settings_check.faults(memory)  # no file of the memory has these settings, so they are no findings
+    is_later = staged and not faults and changes_ref.is_later(memory)
+    if staged and memory.config.format > 1:  # a document stops no commit
+        ignore = (*ignore, *DOCUMENTS, EDITED)
+    elif staged and (git.committing_process() or is_later or not context.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)
-    for error in settings_check.faults(memory):  # no file of the memory has these settings, so they are no findings
+    for error in faults:
         output.note(f"warning: {error.message}\nhint: {error.hint}")
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"warning: the rendered documents are not checked: {why}\nhint: {documents.TRUST_HINT}")
-        ignore = (*ignore, *DOCUMENTS)
+        ignore = (*ignore, *DOCUMENTS, *([EDITED] if memory.config.format > 1 else []))
     report = run.check(context.from_memory(memory, snapshot, staged, at), select, ignore)
     if not (staged and report.has_errors):
         return report
     from memctl.check import baseline  # most commits have no errors
 
-    return baseline.demote_known(memory, report, snapshot, ignore)
+    report = baseline.demote_known(memory, report, snapshot, ignore)
+    return baseline.demote_partial(memory, report, ignore) if is_later else report
 
 
 def _fix(memory: Memory, report: Report, dry_run: bool, style: str) -> None:

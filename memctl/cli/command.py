@@ -252,6 +252,13 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             help="Only records of this section (2.1, or its name) and of its pages of details.",
         ),
         click.option("--agent", default="", help="Only records that this agent created."),
+        click.option(
+            "--assignee",
+            default="",
+            metavar="NAME",
+            shell_complete=complete("assignee"),
+            help="Only issues and states that this person or agent works on.",
+        ),
         text_options(
             ("--since", "since", "Only records since this time: 2025-11-04, or 7d for seven days ago."),
             ("--until", "until", "Only records up to this time: 2025-11-04, or 7d for seven days ago."),

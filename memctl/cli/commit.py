@@ -29,11 +29,7 @@ from memctl.write.commit import Outcome
 @click.option(
     "--drop", is_flag=True, help="Forget changes that were undone outside memctl: those of the given ids, or all."
 )
-@click.option(
-    "--batch",
-    is_flag=True,
-    help="If HEAD has moved since the batch began, make one commit of the batch; do nothing else (for hooks).",
-)
+@click.option("--batch", is_flag=True, hidden=True)  # hooks of older versions call it: it does nothing any more
 @click.option("--allow-accepted", is_flag=True, help="Also commit edits of the text of an accepted decision.")
 @click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
 @write_command.strict_option
@@ -54,7 +50,7 @@ def commit_command(
 ) -> None:
     """Commit each pending change with its own message, and then all edits made by hand.
 
-    With the setting `commits: batch`, these commits become changes of the batch, and then one commit of the branch.
+    With the setting `commits: later` all changes that wait become one commit.
 
     Git can undo a change outside memctl before it is committed (`git rebase --abort`, `reset --hard`, `stash`,
     `checkout`). memctl keeps such a change until its text is back, --again writes it, or --drop forgets it. If the file
@@ -66,11 +62,9 @@ def commit_command(
             "`memctl commit` without ids commits everything that is pending; `git commit -- FILE` commits single files"
         )
         raise MemctlError("ids can be given only with --again or with --drop, which can't be combined", hint, USAGE)
-    memory = memory_access.memory(ctx)
     if batch:
-        squashed = commit.end_batch(memory, only_if_moved=True)
-        write_command.pending(squashed) if squashed else None
-        ctx.exit(REFUSED if squashed and squashed.pending else OK)
+        return
+    memory = memory_access.memory(ctx)
     if not dry_run:
         memory.grant_trust() if again or drop else memory.refuse_untrusted_agent()
         ownership_transaction.recover(memory, transaction.write, ask_remote=True)

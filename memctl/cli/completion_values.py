@@ -62,6 +62,10 @@ def _tags(snapshot: Snapshot) -> Pairs:
     return [(tag, quantity(number, "record")) for tag, number in sorted(counts.items(), key=lambda item: -item[1])]
 
 
+def _assignees(snapshot: Snapshot) -> Pairs:
+    return [(name, "") for name in sorted({record.assignee for record in snapshot.records if record.assignee})]
+
+
 def _checkpoints(snapshot: Snapshot) -> Pairs:
     from memctl.pack import last_work
 
@@ -105,6 +109,7 @@ _OF_SNAPSHOT: Mapping[str, Callable[[Snapshot], Pairs]] = {
     "marker": _markers,
     "place": _places,
     "tag": _tags,
+    "assignee": _assignees,
     "checkpoint": _checkpoints,
 }
 _FIXED: Mapping[str, Callable[[], Pairs]] = {"rule": _rules, "field": _fields, "schema": _schemas, "help": _help}

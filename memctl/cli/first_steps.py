@@ -13,15 +13,17 @@ from typing import NamedTuple
 
 from memctl.errors import MemctlError
 from memctl.exchange import adr_folder
-from memctl.git import git
+from memctl.git import git, remotes
 from memctl.hooks.hosts import HOSTS
 from memctl.record.config import DEFAULT_BRANCH
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.text.globs import Globs
 from memctl.text.phrases import quantity
+from memctl.write import documents
 
 _SHOWN = 3
+_WITH_WORKFLOWS = re.compile(r"^(?:[^/]*@|\w+://)[^/:]*\b(github|gitlab)\b")  # the URL of a remote on such a host
 _DECISIONS = re.compile(r"(?:^|/)(?:adrs?|decisions?|(?:architecture-)?decision-(?:records|log))$", re.IGNORECASE)
 _INSTRUCTIONS = {"claude-code": "CLAUDE.md", "gemini": "GEMINI.md"}  # each shows that this agent works here
 _CONTAINERS = ("src", "lib", "libs", "app", "apps", "packages", "services", "crates", "cmd", "internal", "pkg")
@@ -62,14 +64,24 @@ def propose(memory: Memory) -> list[FirstStep]:
     tracked = _tracked(memory)
     steps = [*_imports(memory.folder.parent, tracked), *_agents(memory, tracked)]
     steps.append(FirstStep(("install", "git"), "merge documents without conflicts, check the memory at each commit"))
-    if memory.repository.remotes() and memory.config.docs is True:
-        words = ("init", "--docs", DEFAULT_BRANCH)
-        steps.append(FirstStep(words, "render documents only on the default branch, so that pull requests have none"))
+    if memory.config.docs == DEFAULT_BRANCH:
+        steps.append(_writer_of_documents(memory))
     others = (
         FirstStep(("init", "--sections"), "propose sections from the folders of the repository"),
         FirstStep(("decide", "TITLE", "--rationale", "WHY"), "record your latest decision", is_complete=False),
     )
     return [*steps, *others[: max(0, _SHOWN - len(steps))]]
+
+
+def _writer_of_documents(memory: Memory) -> FirstStep:
+    """Return the step by which the documents are rendered, since no write does it: a workflow's, or a person's."""
+    repository, branch = memory.repository, memory.default_branch or "the default branch"
+    urls = (remotes.setting(repository, f"remote.{name}.url") for name in repository.remotes())
+    if host := next((match for url in urls if (match := _WITH_WORKFLOWS.search(url))), None):
+        purpose = f"let a workflow render the documents on {branch}, and check pull requests"
+        return FirstStep(("install", host[1]), purpose, is_complete=False)
+    is_here = documents.belong_here(memory, memory.config)
+    return FirstStep(("render",), f"render the documents, which nothing else does, on {branch} alone", is_here)
 
 
 def _tracked(memory: Memory) -> list[str]:

@@ -26,9 +26,11 @@ from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, packag
 from memctl.record.kinds import HANDOFF
 from memctl.record.required_text import InvalidFields
 from memctl.store.memory import Memory
+from memctl.sync import sync as syncing
+from memctl.sync.sync import Options
 from memctl.task import events
 from memctl.team import handoffs as team_handoffs
-from memctl.team import ownership, ref_state
+from memctl.team import ownership
 from memctl.write import handoffs as write_handoffs
 from memctl.write import ownership_transaction, transaction
 
@@ -42,30 +44,30 @@ from memctl.write import ownership_transaction, transaction
 @click.option("--to", "taker", default="", metavar="AGENT", help="List only handoffs to this agent.")
 @reading
 def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: bool, at: str | None) -> None:
-    """List handoffs that wait for an answer: those to you, then yours to others, then the rest, newest first."""
+    """List handoffs that wait for an answer: those to you, then yours to others, then the rest, newest first.
+
+    Offers on other branches of this clone and of remotes, as last fetched, are listed with their branch.
+    """
     memory = memory_access.memory(ctx)
     snapshot = memory_access.snapshot(memory, at)
     handoffs, wrong = handoff.read_all(snapshot, only_open=not everything)
-    listed = [item for item in handoffs if taker in ("", item.parties.to_agent_id)]
+    elsewhere = team_handoffs.offers_elsewhere(memory, snapshot) if at is None else []
+    branches = {item.record.path: branch for branch, item in elsewhere}
+    listed = [item for item in (*handoffs, *(item for _, item in elsewhere)) if taker in ("", item.parties.to_agent_id)]
     listed.sort(key=lambda item: (item.parties.to_agent_id != memory.actor, item.parties.from_agent_id != memory.actor))
     if as_json:
-        output.json_list("handoffs", [_data(memory, item) for item in listed], [*snapshot.faults, *wrong], memory)
+        rows = [{**_data(memory, item), "branch": branches.get(item.record.path)} for item in listed]
+        output.json_list("handoffs", rows, [*snapshot.faults, *wrong], memory)
     else:
-        output.columns([_row(item) for item in listed])
+        output.columns([_row(item, branches.get(item.record.path, "")) for item in listed])
         if not listed:
             output.note("no handoff waits for an answer" if not everything else "there are no handoffs")
     if at is None:
-        for held in ref_state.read(memory).state.section_ownership_map.values():
-            by = team_handoffs.handoff_in(held.lock_reason) if held.previous_owner else ""
-            if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
-                here = f"`memctl handoff accept {by}` adds the record to this branch"
-                try:
-                    write_handoffs.find(memory, snapshot, by)
-                except MemctlError:  # its giver has told the remote about the owner, and not synced since then
-                    here = f"when {held.previous_owner} has run `memctl sync`, your own brings it"
-                output.note(
-                    f"the handoff {by} gave you {held.section_id}, but its record is not on this branch: {here}"
-                )
+        for by, held in write_handoffs.without_record(memory, snapshot):
+            output.note(
+                f"the handoff {by} gave you {held.section_id}, but no branch of this clone has its record: once "
+                f"{held.previous_owner} has pushed it, `memctl sync` or `git fetch` brings it"
+            )
         output.note(*ownership_transaction.interrupted_steps(memory))
     output.faults(memory, wrong)
     ctx.exit(output.finish(memory, snapshot) or (REFUSED if wrong else OK))
@@ -221,10 +223,11 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
         output.text(resume.write(state, is_trusted=memory.is_trusted).text, newline=False)
 
 
-def _row(item: Handoff) -> tuple[str, ...]:
+def _row(item: Handoff, branch: str) -> tuple[str, ...]:
     record, who = item.record, item.parties
     agents = f"{who.from_agent_id} -> {who.to_agent_id}"
-    return record.id, record.status, who.handoff_type, agents, " ".join(who.sections) or "-", record.title
+    title = f"{record.title} (on {branch})" if branch else record.title
+    return record.id, record.status, who.handoff_type, agents, " ".join(who.sections) or "-", title
 
 
 def _data(memory: Memory, item: Handoff) -> dict[str, Any]:
@@ -347,7 +350,10 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     )  # fmt: skip
     read, count = partial(memory_access.readable, memory, None), counter_of(memory, packing).tokens
     try:
-        offered = handoff_pack.offer(memory, request, read, count, write_options(flags), remote)
+        publish = partial(_push, memory, remote) if remote else None
+        if publish:  # what refuses a push mostly shows before anything is recorded
+            publish(dry_run=True)
+        offered = handoff_pack.offer(memory, request, read, count, write_options(flags), remote, publish)
     except InvalidFields as error:
         if not flags["as_json"]:
             with naming_options(ctx):
@@ -358,7 +364,17 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
         ctx.exit(REFUSED)
     _print_offer(memory, offered, packing, flags)
     if remote and not flags["dry_run"]:
-        output.note(f"{taker} can accept it when its record is there, too: run `memctl sync`")
+        output.note(f"{remote} has the record and the sections' owner: {taker} can accept it after `memctl sync`")
+
+
+def _push(memory: Memory, remote: str, *, dry_run: bool = False) -> None:
+    """Push the branch with the record of a handoff, as `memctl sync` does; raises MemctlError where it refuses."""
+    try:
+        syncing.sync_branch(memory, remote, Options(dry_run=dry_run))
+    except MemctlError as error:
+        withdrawn = "" if dry_run else ", and the handoff is withdrawn"
+        why = f"no section was handed over{withdrawn}: the record can't be pushed: {error.message}"
+        raise MemctlError(why, error.hint, error.exit_code) from None
 
 
 for member in (list_command, show_command, accept_command, decline_command, withdraw_command, recover_command):

@@ -15,9 +15,10 @@ from memctl.git import differences, git, history
 from memctl.history import record_paths
 from memctl.record import ids, time_input
 from memctl.record.kinds import KINDS
-from memctl.store import batches, commit_message, load, sessions_ref
+from memctl.store import changes_ref, commit_message, load, sessions_ref
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
+from memctl.text.phrases import some
 from memctl.write import remove
 
 
@@ -58,16 +59,25 @@ def log_command(
     most = None if since else limit or None
     discarded = bool(id) or most is None or history.has_discarded_versions(memory.repository, path, revision, most)
     beside = "" if id or kind else sessions_ref.as_of(memory, at) if at else sessions_ref.head(memory)
-    listed = batches.commits(memory, [path, *former], revision, most, discarded=discarded, beside=beside)
+    paths = [path, *former]
+    listed = history.commits(memory.repository, paths, revision, most, discarded=discarded, beside=beside)
+    waiting = [] if at else changes_ref.uncommitted(memory, paths, most)
+    if left := changes_ref.changes(memory, paths, most) if id and not at else waiting:
+        listed = sorted([*left, *listed], key=lambda commit: commit.date, reverse=True)[:most]
+    open_ones = {commit.commit for commit in waiting}
     if since:
         earliest = time_input.parse(since, memory.now)
         listed = [commit for commit in listed if commit.date >= earliest][: limit or None]
     # To Git the first commit of a shallow clone added every file that it has.
     boundary = memory.repository.shallow()
-    listed = [msgspec.structs.replace(entry, paths=()) if entry.commit in boundary else entry for entry in listed]
+    listed = [msgspec.structs.replace(entry, changes={}) if entry.commit in boundary else entry for entry in listed]
     current = _current_commit(memory, path, at) if id else ""
     if as_json:
-        marks = [{"brought_text": commit.commit == current} if id else {} for commit in listed]
+        marks = [{"is_committed": commit.commit not in open_ones} for commit in listed]
+        marks = [
+            mark | {"brought_text": commit.commit == current} if id else mark
+            for commit, mark in zip(listed, marks, strict=True)
+        ]
         commits = [_data(memory, entry, boundary) | mark for entry, mark in zip(listed, marks, strict=True)]
         is_whole = most is None or len(listed) < most
         output.json("log", {"total": len(listed) if is_whole else None, "commits": commits})
@@ -81,7 +91,13 @@ def log_command(
             if id and ids.id_in_path(path) not in commit.trailers.ids:
                 continue  # what the commit says is about other records
         # The commit of the present text is marked, unless it is listed first, where readers expect it.
-        _print(memory, commit, ids.id_in_path(path), is_marked=commit.commit == current and commit is not listed[0])
+        _print(
+            memory,
+            commit,
+            ids.id_in_path(path),
+            is_marked=commit.commit == current and commit is not listed[0],
+            is_waiting=commit.commit in open_ones,
+        )
     if not listed:
         output.note("no commit of the memory matches")
 
@@ -143,29 +159,47 @@ def _data(memory: Memory, commit: history.Commit, boundary: Collection[str]) -> 
         "actor": commit.trailers.actor or commit.author,
         "session": commit.trailers.session or None,
         "reason": commit.trailers.reason or None,
-        "deeds": [dict(zip(("action", "id", "reason"), deed, strict=True)) for deed in commit.trailers.deeds],
+        "deeds": [dict(zip(("action", "id", "reason"), deed, strict=True)) for deed in _deeds(memory, commit)],
         "paths": list(commit.paths),
+        "recorded_on": commit.trailers.branch or None,
         "is_boundary": commit.commit in boundary,
     }
 
 
+_DEEDS = {"A": "created", "M": "edited", "D": "deleted"}  # by the letter of `git log --name-status`
+_SHOWN = 5  # records that a line names
+
+
 def _ids(memory: Memory, commit: history.Commit) -> list[str]:
-    """Return the ids of a commit's records: from its trailers, or from its paths if memctl did not make it."""
+    """Return the ids of a commit's records: those that its trailers name, and those of its files."""
     identifiers = (ids.id_in_path(path) for path in commit.paths if path.startswith(memory.prefix + "/"))
-    return list(commit.trailers.ids) or sorted({identifier for identifier in identifiers if identifier})
+    return list(dict.fromkeys((*commit.trailers.ids, *sorted({name for name in identifiers if name}))))
 
 
-def _print(memory: Memory, commit: history.Commit, identifier: str | None, *, is_marked: bool) -> None:
+def _deeds(memory: Memory, commit: history.Commit) -> list[tuple[str, str, str]]:
+    """Return what a commit did to records: action, id, and why. Trailers say it, else the difference of the files."""
+    if len(commit.trailers.ops) == 1 and set(_ids(memory, commit)) == set(commit.trailers.ids):
+        return list(commit.trailers.deeds)
+    changes = ((_DEEDS.get(status, ""), ids.id_in_path(path) or "") for path, status in commit.changes.items())
+    return [*commit.trailers.deeds, *((action, name, "") for action, name in changes if action and name)]
+
+
+def _print(
+    memory: Memory, commit: history.Commit, identifier: str | None, *, is_marked: bool, is_waiting: bool
+) -> None:
     head = click.style(commit.commit[:10], fg="yellow")
     subject = commit.subject.removeprefix(f"{commit_message.TYPE}: ")
     output.styled(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
     output.text(f"    {subject}")
     if is_marked:
         output.text("    since this commit the record has its present text")
-    if not commit.trailers.ops and (identifiers := _ids(memory, commit)):
-        output.text(f"    changes {', '.join(identifiers)}")
-    for action, record, reason in commit.trailers.deeds:
+    if commit.trailers.branch:
+        output.text(f"    {'not committed yet, ' if is_waiting else ''}recorded on {commit.trailers.branch}")
+    deeds = _deeds(memory, commit)
+    for action in dict.fromkeys(action for action, _, reason in deeds if not reason and not identifier):
+        output.text(f"    {action} {some([record for deed, record, _ in deeds if deed == action], _SHOWN)}")
+    for action, record, reason in deeds:
         if record == identifier:
-            output.text(f"    {action}: {reason}")
+            output.text(f"    {action}: {reason}" if reason else f"    {action} {record}")
     if commit.trailers.reason:
         output.text(f"    why: {commit.trailers.reason}")

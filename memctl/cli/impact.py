@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from memctl import __version__
+from memctl.check.rules import ERROR
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, json_option
-from memctl.errors import REFUSED, USAGE, MemctlError
+from memctl.cli.command import choice_option, command, json_option
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import differences, history
 from memctl.git.differences import RENAMED, FileChange
 from memctl.pages import impact, repository_paths
@@ -21,6 +24,11 @@ from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 
+if TYPE_CHECKING:
+    from memctl.check.branch_review import ReviewItem
+
+_FORMATS = ("text", "markdown", "github", "sarif", "json")
+_CLASSES = (ERROR, "rejected", "stale")
 _FEW = 3  # files to name of those of one kind without a page
 # Cells of the matrix: when to update a document, or what of the change goes into it.
 _IN_WORDS = {
@@ -51,6 +59,7 @@ class ImpactQuery(msgspec.Struct, frozen=True):
     - `at`: the id of the commit at the end of that range, "" for disk and index.
     - `rows`: the kind of change, such as "fix", by the path of the file. It has only files that the range's commits
       changed, and of these only files for which a commit's subject names a kind (see `impact.by_subject`).
+    - `base`: of a range with three dots the id of the commit before them, else "".
     """
 
     source: str
@@ -58,6 +67,7 @@ class ImpactQuery(msgspec.Struct, frozen=True):
     at: str
     changes: list[FileChange]
     rows: dict[str, str] = {}
+    base: str = ""
 
 
 @command(
@@ -67,17 +77,35 @@ class ImpactQuery(msgspec.Struct, frozen=True):
         "memctl impact --staged --strict",
         "Show what the staged files affect; exit with 1 if a page is stale (for hooks).",
     ),
-    ("memctl impact main..HEAD --json", "Print what the commits of a branch affect, as JSON."),
+    ("memctl impact main...HEAD", "Review a branch: records on its code, rejected options, stale pages, new findings."),
+    (
+        "memctl impact main...HEAD --format markdown --fail-on rejected",
+        "Print it as a comment; exit with 1 if a rejected option is back.",
+    ),
     ("memctl impact src/payment --as fix", "Show what a bug fix in these files would affect."),
     ("memctl impact --all", "List every stale page, also those that the changes do not affect."),
 )
-@click.argument("paths", nargs=-1, metavar="[PATHS | REV..REV]")
+@click.argument("paths", nargs=-1, metavar="[PATHS | REV..REV | BASE...HEAD]")
 @click.option("--staged", is_flag=True, help="Show what the staged files affect, not all uncommitted changes.")
 @click.option("--as", "row", type=click.Choice(list(MATRIX)), help="Treat every change as a change of this kind.")
 @click.option(
     "--all", "everything", is_flag=True, help="List every stale page, not only those that refer to the changed files."
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if a listed page is stale, or any page can't be read.")
+@choice_option(
+    "--format",
+    "style",
+    among=_FORMATS,
+    default="text",
+    help="The format of a review; only text and json are for others.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(_CLASSES),
+    multiple=True,
+    help="Exit with 1 if a review has one: a new error of `check` or a name that the base has, too (error), a rejected"
+    " option, or a stale page. Repeatable.",
+)
 @json_option
 def impact_command(
     ctx: click.Context,
@@ -87,9 +115,16 @@ def impact_command(
     row: str | None,
     everything: bool,
     strict: bool,
+    style: str,
+    fail_on: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Show which pages a change of files affects, and which pages are stale.
+
+    With three dots it reviews a branch: which records in force govern the lines that it changes, which it adds, changes
+    or supersedes, which options that a decision rejected come back in its code, records and commit subjects, which
+    pages it makes stale, what `memctl check` finds that it did not find before, and which ids and numbers the base has
+    given meanwhile, too. `memctl install github` lets that be a comment on each pull request.
 
     A page is suspect if a file that it refers to has changed since its last review, and broken if such a file is gone.
     The kind of change is taken from the subjects of the commits (fix, feat), or else from the files.
@@ -100,14 +135,51 @@ def impact_command(
     reaches = impact.reach(snapshot, query.changes, query.rows, row or "")
     among = snapshot.outline.pages if everything else impact.pages_of(reaches)
     stale = impact.stale(memory, snapshot, among, query.at)
-    if as_json:
-        output.json("impact", _data(memory, query, reaches, stale), snapshot.outline.faults, memory)
+    review = _review(memory, query, style, fail_on)
+    if as_json or style == "json":
+        data = _data(memory, query, reaches, stale) | {"review": msgspec.to_builtins(review)}
+        output.json("impact", data, snapshot.outline.faults, memory)
+    elif review is not None:
+        _print_review(query.source, review, style)
     else:
         _print(memory, reaches, stale)
         if not query.changes:
             output.note(_no_changes(query) + ("" if everything else "; `memctl impact --all` lists every stale page"))
     output.faults(memory, snapshot.outline.faults)  # an unreadable page may be stale too
-    ctx.exit(REFUSED if strict and (stale or snapshot.outline.faults) else 0)
+    classes = {ERROR if item.is_error else item.kind for item in review or ()}
+    is_refused = (strict and (stale or snapshot.outline.faults)) or classes.intersection(fail_on)
+    ctx.exit(REFUSED if is_refused else OK)
+
+
+def _review(memory: Memory, query: ImpactQuery, style: str, fail_on: tuple[str, ...]) -> list[ReviewItem] | None:
+    """Return the review of a branch, None if the query is no range with three dots."""
+    if not query.base:
+        if fail_on or style not in ("text", "json"):
+            option = "--fail-on" if fail_on else f"--format {style}"
+            raise MemctlError(f"{option} is for the review of a branch", "`memctl impact BASE...HEAD`", USAGE)
+        return None
+    from memctl.check import branch_review  # what is asked of files needs no rules
+
+    return branch_review.review(memory, query.base, query.at)
+
+
+def _print_review(source: str, review: list[ReviewItem], style: str) -> None:
+    from memctl.check import branch_review, formats, review_formats
+    from memctl.cli.check import home
+
+    if style == "markdown":
+        output.text(review_formats.as_markdown(review), newline=False)
+    elif style == "github":
+        for line in formats.as_github(branch_review.as_report(review), str):
+            output.text(line)
+    elif style == "sarif":
+        output.json_text(formats.as_sarif(branch_review.as_report(review), str, __version__, home()))
+    else:
+        for number, (title, rows) in enumerate(review_formats.as_rows(review)):
+            output.styled(("\n" if number else "") + click.style(title, bold=True))
+            output.columns(rows)
+        if not review:
+            output.note(f"the memory has nothing to say about {source}")
 
 
 def _no_changes(query: ImpactQuery) -> str:
@@ -127,11 +199,13 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     if not paths:
         return ImpactQuery("disk", disk, "", impact.in_worktree(memory, disk))
     if len(paths) > 1 or not _is_range(memory, disk, ctx.obj.folder, paths[0]):
-        return ImpactQuery("disk", disk, "", impact.named_files(memory, disk, ctx.obj.folder, paths))
+        return ImpactQuery("disk", disk, "", _named_files(memory, disk, ctx.obj.folder, paths))
     # As in `git diff`, three dots stand for a range from the merge base.
     first, dots, second = paths[0].partition("..." if "..." in paths[0] else "..")
     before, after = repository.resolve(first or "HEAD"), repository.resolve(second or "HEAD")
-    changes = differences.changed_between(repository, before, after, from_base=dots == "...")
+    base = before if dots == "..." else ""
+    before = history.merge_base(repository, before, after) if base else before
+    changes = differences.changed_between(repository, before, after)
     boundary = repository.shallow()  # what a shallow clone begins with seems to change every file
     commits = history.commits(repository, [], f"{before}..{after}")
     rows = impact.by_subject(commit for commit in commits if commit.commit not in boundary)
@@ -139,7 +213,18 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     if not snapshot.names(""):
         hint = "end the range at a commit that has a memory, or give files: `memctl impact PATH`"
         raise MemctlError(f"the revision {second or 'HEAD'} has no memory", hint)
-    return ImpactQuery(paths[0], snapshot, after, changes, rows)
+    return ImpactQuery(paths[0], snapshot, after, changes, rows, base)
+
+
+def _named_files(memory: Memory, disk: Snapshot, folder: Path, paths: tuple[str, ...]) -> list[FileChange]:
+    try:
+        return impact.named_files(memory, disk, folder, paths)
+    except MemctlError as error:
+        for text in paths:
+            with suppress(MemctlError):
+                commit = memory.repository.resolve(text)[:10]
+                error.hint = f"{text} is the commit {commit}: `memctl impact {text}...HEAD` reviews what came after it"
+        raise
 
 
 def _is_range(memory: Memory, disk: Snapshot, folder: Path, text: str) -> bool:

@@ -14,7 +14,7 @@ from memctl.cli import output
 from memctl.errors import MemctlError
 from memctl.git import git, trust
 from memctl.record.snapshot import Snapshot
-from memctl.store import agent_env, load
+from memctl.store import agent_env, load, memory_root
 from memctl.store.memory import Memory, open_memory
 
 if TYPE_CHECKING:
@@ -43,8 +43,10 @@ def memory(ctx: click.Context) -> Memory:
     if opened.has_jobs:
         _finish_jobs(ctx, opened)
     if not ctx.params.get("at"):
-        if os.path.lexists(opened.private / "batch"):
-            ctx.obj.leave_batch(opened, dry_run=ctx.params.get("dry_run"))
+        if os.path.lexists(opened.private / memory_root.BATCH) and not _writes(ctx):
+            opened.remarks.append(
+                "an older memctl left a batch of changes open here: the next write or `memctl commit` commits it"
+            )
         if ctx.info_name not in _WHOLE:
             _warn_of_sparse_checkout(opened)
         if ctx.info_name in _READS:
@@ -126,8 +128,6 @@ def _writes(ctx: click.Context) -> bool:
 
 def memory_if_any(ctx: click.Context) -> Memory | None:
     """Return the memory around the command's directory, None if there is none; raises MemctlError if it is broken."""
-    from memctl.store import memory_root
-
     try:
         memory_root.find(ctx.obj.folder)
     except MemctlError:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from memctl.cli.command import complete, for_people, section_named, split_at_commas
-from memctl.cli.write_command import real_text
+from memctl.cli.write_command import not_empty, real_text
 from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import KINDS, SEVERITIES, Field, Kind
 from memctl.text.phrases import some
@@ -21,6 +21,13 @@ _DEFAULTS: dict[str, Callable[[], click.Option]] = {  # options for keys that on
         ["--completion", "completion_percentage"],
         type=click.IntRange(0, 100),
         help="How much of the task is done, in percent.",
+    ),
+    "assignee": lambda: click.Option(
+        ["--assignee"],
+        metavar="NAME",
+        callback=not_empty,
+        shell_complete=complete("assignee"),
+        help="Who works on it: a name or @handle.",
     ),
 }
 _SHOWN = 20  # options to name in an error

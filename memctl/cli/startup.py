@@ -78,30 +78,6 @@ class Start:
 
         return jobs.settle_all(root, os.environ)
 
-    @staticmethod
-    def leave_batch(opened: Memory, *, dry_run: bool) -> None:
-        """Squash the worktree's batch of changes into one commit of the batch's branch, if HEAD is on another branch.
-
-        Git's hooks do that on a checkout, but a clone may lack them. If `dry_run`, nothing is squashed; the user is
-        told that the next command that writes does it.
-        """
-        from memctl.git import git
-        from memctl.store import batches
-        from memctl.write import commit  # not loaded by commands that read, unless a batch is to end
-
-        branch = batches.branch_here(opened)
-        if branch == opened.repository.branch()[0] or "GIT_INDEX_FILE" in os.environ or git.committing_process():
-            return
-        if dry_run:
-            name = branch.removeprefix("refs/heads/")
-            whose = f"the memory's files in this worktree belong to a batch of changes on the branch {name}"
-            opened.remarks.append(f"{whose}; the next command that writes makes one commit of that batch")
-            return
-        try:
-            commit.end_batch(opened, only_if_moved=True)
-        except (MemctlError, OSError) as error:  # the folder may be read-only
-            opened.remarks.append(f"warning: {error}")
-
 
 def _open_closed_streams() -> None:
     """Open closed standard streams on /dev/null, since the next file to be opened would get their numbers.

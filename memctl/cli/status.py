@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,11 @@ from memctl.cli import memory_access, output, status_figures
 from memctl.cli.command import command, reading
 from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
-from memctl.git import hook_commits, locks, trust
+from memctl.git import git, hook_commits, locks, trust
 from memctl.git.status import StatusProcess
 from memctl.pages import MANY_RECORDS
-from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, files, memory_root, settings_check
+from memctl.store import changes_ref, files, memory_root, settings_check
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity, some
 
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from memctl.git.history import Commit
 
 _FEW_PAGES = 3  # stale pages to name
+_OF_DOCUMENTS = {
+    "never rendered": "the documents were never rendered: run `memctl render`, or let a workflow run it",
+    "behind": "the documents are behind the memory: run `memctl render`, or let a workflow run it",
+    "on every branch": "the documents are rendered on every branch, where pull requests conflict: `memctl init --docs "
+    "default-branch` leaves them to `memctl render` (--docs true: as now)",
+}
 
 
 @command(
@@ -72,18 +78,17 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, process: StatusPro
         with suppress(hook_commits.UnknownValue):
             data["hook_commits"] = hook_commits.mode(memory.repository) or None
         data["fault_of_settings"] = "; ".join(f"{fault.message}; {fault.hint}" for fault in faults) or None
-        data["pending"], covered = _pending(memory) if memory_access.has_pending(memory) else ([], set())
+        data["documents"] = _documents(memory, snapshot, process)
+        data["pending"], data["waiting"], covered = (
+            _pending(memory) if memory_access.has_pending(memory) else ([], 0, set())
+        )
         rest = [path for path in _differing(memory, process) if path not in covered]
+        rest = [path for path in rest if not (data["waiting"] and path.startswith(f"{memory_root.DOCUMENTS}/"))]
         untracked = [path[len(memory.prefix) + 1 :] for path in process.differing()]
         rest += files.leftovers(memory.folder, untracked)
         data["uncommitted"] = [output.name(memory.tracked(path)) for path in rest]
-        batch = batches.current(memory)
-        data["batched"] = len(batches.changes(memory, batch.base, batch.tip)) if batch else 0
-        data["batch_refused"] = None
-        with suppress(OSError):
-            data["batch_refused"] = " ".join(batches.refusal_file(memory).read_text(errors="replace").split()) or None
         data["interrupted"] = _interrupted(memory)
-        data["handoffs"] = _handoffs(memory, snapshot) if HANDOFF.name in data["records"] else []
+        data["handoffs"] = _handoffs(memory, snapshot)
         data["commits_blocked_by"] = memory.repository.under_way() or None
         lock_files = locks.existing(repository.git_dir, repository.common_dir, repository.branch()[0])
         data["locks"] = ["; ".join(locks.describe(lock)) for lock in lock_files]
@@ -92,8 +97,8 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, process: StatusPro
     return data
 
 
-def _pending(memory: Memory) -> tuple[list[dict[str, Any]], set[str]]:
-    """Return the pending changes, and the paths of their files."""
+def _pending(memory: Memory) -> tuple[list[dict[str, Any]], int, set[str]]:
+    """Return the pending changes, the number of those that only wait for the user's commit, and the paths of both."""
     from memctl.store import pending_state  # mostly none is pending
     from memctl.text import timestamps
 
@@ -111,26 +116,58 @@ def _pending(memory: Memory) -> tuple[list[dict[str, Any]], set[str]]:
             "since": timestamps.from_epoch(int(e.began)),
         }
         for e in waiting
+        if e.undone or not (e.held and e.recorded)
     ]
-    return entries, {path for entry in waiting for path in entry.change.paths}
+    return entries, len(waiting) - len(entries), {path for entry in waiting for path in entry.change.paths}
+
+
+def _documents(memory: Memory, snapshot: Snapshot, process: StatusProcess) -> str | None:
+    """Return the key in `_OF_DOCUMENTS` of what is to be said of the rendered documents, None if there is nothing."""
+    from memctl.write import documents
+
+    config = memory.config
+    if config.format == 1 or not config.docs:
+        return None
+    if config.docs is True:
+        is_chosen = re.search("^docs:", files.read(memory.folder, memory_root.CONFIG), re.MULTILINE)
+        return "on every branch" if memory.repository.remotes() and not is_chosen else None
+    if not documents.belong_here(memory, config):
+        return None
+    if not snapshot.names(memory_root.DOCUMENTS):
+        return "never rendered"
+    key = f"documents: {process.commit()}".encode()
+    is_clean = not process.differing()
+    if is_clean and (known := snapshot.catalogue.recall(key)) is not None:
+        return "behind" if known == b"1" else None
+    from memctl.check.cached_renderer import CachedRenderer
+    from memctl.pages.documents import compare
+
+    renderer = CachedRenderer(memory, snapshot)
+    comparison = compare(renderer, force=True)
+    renderer.remember()
+    is_behind = bool(comparison.stale or comparison.orphans or comparison.sources_stale)
+    if is_clean:
+        snapshot.catalogue.keep(key, b"%d" % is_behind)
+    return "behind" if is_behind else None
 
 
 def _differing(memory: Memory, process: StatusProcess) -> list[str]:
-    """Return the files below `.memory/` that differ from HEAD and from the open batch, as seen from there."""
+    """Return the files below `.memory/` that differ from HEAD, as seen from there."""
     start = len(memory.prefix) + 1
-    paths = [path[start:] for path in process.differing(ignored=False) if not files.is_temporary(path[start:])]
-    batch = batches.current(memory)
-    return list(batches.differing_from_tip(memory, batch, dict.fromkeys(paths, ""))) if batch else paths
+    return [path[start:] for path in process.differing(ignored=False) if not files.is_temporary(path[start:])]
 
 
-def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str]]:
-    """Return the handoffs that wait for an answer of the acting agent."""
+def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str | None]]:
+    """Return the handoffs that wait for an answer of the acting agent, on this branch or another one."""
+    from memctl.record import handoff
+    from memctl.team import handoffs
 
-    from memctl.record import handoff  # most memories have none
-
-    waiting = handoff.waiting(snapshot, memory.actor)
+    elsewhere = ((branch, item) for branch, item in handoffs.offers_elsewhere(memory, snapshot))
+    here = ((None, item) for item in handoff.read_all(snapshot, only_open=True)[0])
     return [
-        {"id": entry.record.id, "from": entry.parties.from_agent_id, "title": entry.record.title} for entry in waiting
+        {"id": item.record.id, "from": item.parties.from_agent_id, "title": item.record.title, "branch": branch}
+        for branch, item in (*here, *elsewhere)
+        if item.is_offered and item.parties.to_agent_id == memory.actor
     ]
 
 
@@ -149,12 +186,16 @@ def _interrupted(memory: Memory) -> list[str]:
 
 def _last_change(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any] | None:
     """Return the last commit of the memory; the answer of Git is cached, since it may search far back."""
-    commit = memory.repository.resolve(at) if at else batches.head(memory)
-    key = f"last change: {commit}".encode()
+    repository, newest = memory.repository, "" if at else changes_ref.tip(memory)
+    commit = repository.resolve(at) if at else repository.branch()[1]
+    key = f"last change: {commit} {newest}".encode()
     if (cached := snapshot.catalogue.recall(key)) is not None:
         return msgspec.json.decode(cached, type=dict[str, Any] | None)
-    changes = batches.commits(memory, [memory.prefix], commit if at else "HEAD", limit=1)
-    data = _change_data(changes[0]) if changes else None
+    from memctl.git import history  # the answer is mostly cached
+
+    changes = history.commits(repository, [memory.prefix], commit or "HEAD", limit=1)
+    changes += changes_ref.changes(memory, [memory.prefix], 1) if newest else []
+    data = _change_data(max(changes, key=lambda change: change.date)) if changes else None
     if commit:
         snapshot.catalogue.keep(key, msgspec.json.encode(data))
     return data
@@ -172,25 +213,28 @@ def _change_data(commit: Commit) -> dict[str, Any]:
 
 
 def _upstream(memory: Memory, snapshot: Snapshot, process: StatusProcess) -> dict[str, Any] | None:
-    """Return the branch that HEAD follows, as last fetched, and how far away it is.
+    """Return the branch that HEAD follows, as last fetched, how far away it is, and how much of that is code.
 
     Git counts the commits only if the two differ, and only once for each pair of commits.
     """
     name, is_level = process.upstream()
+    keys = ("name", "ahead", "behind", "ahead_outside_of_memory")
     if not name or is_level:
-        return {"name": name, "ahead": 0, "behind": 0} if name else None
+        return dict(zip(keys, (name, 0, 0, 0), strict=True)) if name else None
     there = memory.repository.tip(f"refs/remotes/{name}")  # "" for a branch of this clone
-    key = f"distance: {process.commit()} {there}".encode()
+    key = f"distance and code: {process.commit()} {there}".encode()
     if there and (cached := snapshot.catalogue.recall(key)) is not None:
-        ahead, behind = msgspec.json.decode(cached, type=tuple[int, int])
-        return {"name": name, "ahead": ahead, "behind": behind}
-    from memctl.git import history
+        return dict(zip(keys, (name, *msgspec.json.decode(cached, type=tuple[int, int, int])), strict=True))
+    from memctl.git import remotes
 
-    if (distance := history.distance(memory.repository)) is None:
+    try:
+        distance = remotes.ahead_behind(memory.repository, "HEAD", "@{upstream}")
+        outside = remotes.commits_outside(memory.repository, "HEAD", ["@{upstream}"], memory_root.FOLDER)
+    except git.GitFailed:
         return None
     if there:
-        snapshot.catalogue.keep(key, msgspec.json.encode(distance[1:]))
-    return dict(zip(("name", "ahead", "behind"), distance, strict=True))
+        snapshot.catalogue.keep(key, msgspec.json.encode((*distance, len(outside))))
+    return dict(zip(keys, (name, *distance, len(outside)), strict=True))
 
 
 def _print(data: dict[str, Any], bars: Bars) -> None:
@@ -205,9 +249,10 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
     status_figures.print_figures(data, bars)
     if last := data["last_change"]:
         output.one_line(f"last change: {last['subject']} ({last['date']}, {last['actor']})")
-    if number := data.get("batched"):
+    if number := data.get("waiting"):
         output.text(
-            f"batch of {quantity(number, 'change')}: your next commit or `memctl commit` makes one commit of the batch"
+            f"{quantity(number, 'change')} not committed yet: your next commit may take what is in {data['folder']}, or"
+            " `memctl commit` commits it"
         )
     for line in _attention_lines(data):
         output.painted(line, "yellow")
@@ -227,16 +272,21 @@ def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
         yield f"pending{late}: {entry['op']} {entry['title']} ({reason})"
     yield from (f"pending: {line}" for line in data.get("interrupted", ()))
     for handoff in data.get("handoffs", ()):
-        yield f"handoff {handoff['id']} from {handoff['from']} waits for your answer: {handoff['title']}"
+        where = f" on {handoff['branch']}" if handoff["branch"] else ""
+        yield f"handoff {handoff['id']} from {handoff['from']} waits{where} for your answer: {handoff['title']}"
     yield from (f"uncommitted: {path}" for path in data.get("uncommitted", ()))
-    if why := data.get("batch_refused"):
-        yield f"the batch could not be committed: {why}; `memctl commit` tries again"
     if data.get("commits_blocked_by"):
         yield f"memctl makes no commits now, because {data['commits_blocked_by']} is under way"
+    if state := data.get("documents"):
+        yield _OF_DOCUMENTS[state]
     upstream = data.get("upstream")
     if upstream and (upstream["ahead"] or upstream["behind"]):
         counts = [f"{quantity(upstream[side], 'commit')} {side}" for side in ("ahead", "behind") if upstream[side]]
-        yield f"this branch is {' and '.join(counts)}, compared with {upstream['name']} as last fetched: `memctl sync`"
+        way = "`memctl sync`"
+        if upstream["ahead_outside_of_memory"]:  # when code is published is not for memctl to say
+            way = "`memctl sync --no-push` merges" if upstream["behind"] else ""
+            way += f"{'; ' if way else ''}{upstream['ahead_outside_of_memory']:,} of code wait for your `git push`"
+        yield f"this branch is {' and '.join(counts)}, compared with {upstream['name']} as last fetched: {way}"
     yield from data.get("locks", ())
 
 

@@ -13,6 +13,7 @@ from memctl.store.memory import Memory
 from memctl.sync import merge_tree, result
 from memctl.sync import sync as syncing
 from memctl.sync.result import SyncResult
+from memctl.sync.sync import Options
 from memctl.write import id_collisions
 from memctl.write.merge import WHOLE
 
@@ -22,15 +23,25 @@ from memctl.write.merge import WHOLE
     ("memctl sync", "Fetch, merge this branch with its upstream, and push."),
     ("memctl sync origin --dry-run", "Fetch, and print what would be merged, renumbered and pushed."),
     ("memctl sync --no-push", "Fetch and merge, but push nothing."),
+    ("memctl sync --with-code", "Push commits of code to the default branch, too."),
 )
 @click.argument("remote", default="")
 @click.option("--no-push", is_flag=True, help="Merge into this branch, and push nothing.")
 @click.option(
+    "--with-code", is_flag=True, help="Also push commits with other files than the memory's to a default branch."
+)
+@click.option(
     "--dry-run", "-n", is_flag=True, help="Fetch, show what would be merged and pushed, and change no branch."
 )
 @json_option
-def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: bool, as_json: bool) -> None:
+def sync_command(
+    ctx: click.Context, /, remote: str, no_push: bool, with_code: bool, dry_run: bool, as_json: bool
+) -> None:
     """Fetch, merge, render the documents and push: the branch, and the state that agents share.
+
+    The branch is merged with its upstream, and pushed to where `git push` (for REMOTE: `git push REMOTE`) pushes it; if
+    Git would not push it, sync does not either. Commits that change other files than the memory's go to the remote's
+    default branch only with --with-code.
 
     Pages of sessions and checkpoints that are on refs/memctl/sessions and on no branch are synced too, after redacting
     what looks like a credential.
@@ -41,8 +52,7 @@ def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: boo
     side deleted and the other changed is kept.
 
     Git merges your own files. If they conflict, or uncommitted changes are in the way, sync stops before it changes
-    anything. All commits of the branch are pushed, also those of code. Your pre-push hook runs before the worktree has
-    the merged files; commit hooks do not run.
+    anything. Your pre-push hook runs before the worktree has the merged files; commit hooks do not run.
     """
     memory = memory_access.memory(ctx)
     if not dry_run:
@@ -57,15 +67,14 @@ def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: boo
     done = syncing.sync(
         memory,
         remote,
-        push=not no_push,
-        dry_run=dry_run,
-        report=lambda planned: show(result.branch_lines(planned, dry_run=dry_run, push=not no_push)),
+        Options(not no_push, with_code, dry_run),
+        lambda planned: show(result.branch_lines(planned, dry_run=dry_run, push=not no_push)),
     )
     show(result.coordination_lines(done, dry_run=dry_run))
     if as_json:
         output.json("sync", _data(memory, done, dry_run=dry_run))
     elif not shown and not done.warning:
-        output.text(f"nothing to do: this branch and {done.upstream.name} are at the same commit")
+        output.text(f"nothing to do: this branch and {(done.target or done.upstream).name} are at the same commit")
     if done.warning:
         output.note(f"warning: {done.warning}")
     ctx.exit(REFUSED if done.warning else OK)
@@ -77,6 +86,7 @@ def _data(memory: Memory, done: SyncResult, *, dry_run: bool) -> dict[str, Any]:
         "remote": done.upstream.remote,
         "branch": done.upstream.branch,
         "upstream": done.upstream.name,
+        "push_target": done.target.name if done.target else None,
         "before": done.before,
         "theirs": done.theirs,
         "commit": done.commit if not (dry_run and made) else None,
@@ -112,6 +122,7 @@ def _data(memory: Memory, done: SyncResult, *, dry_run: bool) -> dict[str, Any]:
             "pushed": done.sessions_given,
             "redacted": [output.name(path) for path in done.sessions_redacted],
         },
+        "refs_refused": done.refusal or None,
         "finished": list(memory.remarks),
         "tries": done.tries,
         "dry_run": dry_run,

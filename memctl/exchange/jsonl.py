@@ -15,6 +15,7 @@ import msgspec
 from memctl.exchange.row_import import ImportResult, ImportTarget, import_items
 from memctl.exchange.rows import json_objects
 from memctl.record import frontmatter, record_form
+from memctl.record.parser import is_slim
 from memctl.record.record import FIELDS, ORDER, Record
 from memctl.record.snapshot import Snapshot
 
@@ -23,7 +24,7 @@ def export_lines(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[str]
     """Yield a line of JSON for each record, with the values and the text of its file."""
     for record in records:
         values, body = frontmatter.read(snapshot.read(record.path))
-        names = FIELDS if record_form.is_slim(values) else ORDER
+        names = FIELDS if is_slim(values) else ORDER
         values = record_form.complete(values, snapshot.config.project)
         known = {name: value for name, value in values.items() if name in names}
         extra = {name: value for name, value in values.items() if name not in names}

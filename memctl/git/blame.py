@@ -51,7 +51,7 @@ def origin(repository: Repository, path: str, line: int, revision: str = "") -> 
     if not commit.strip("0"):
         return LineOrigin("", path, line)
     name = next(item.removeprefix(b"filename ") for item in rest if item.startswith(b"filename "))
-    return LineOrigin(commit, _unquote(name), int(number))
+    return LineOrigin(commit, unquote(name), int(number))
 
 
 def line_writers(repository: Repository, path: str, lines: Iterable[int], revision: str = "") -> dict[int, str]:
@@ -70,8 +70,8 @@ def line_writers(repository: Repository, path: str, lines: Iterable[int], revisi
     return {line: commit for line, commit in commits.items() if commit.strip("0")}
 
 
-def _unquote(name: bytes) -> str:
-    """Return the path that `git blame` printed: it puts unusual paths in quotes, with escapes as in C."""
+def unquote(name: bytes) -> str:
+    """Return a path as Git prints it for people: unusual ones are in quotes, with escapes as in C."""
     if name.startswith(b'"'):
         name = name[1:-1].decode("unicode_escape").encode("latin-1")
     return git.decode_path(name)

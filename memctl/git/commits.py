@@ -87,47 +87,6 @@ def commit(
         return made
 
 
-def commit_on_ref(
-    repository: Repository,
-    place: tuple[str, str],
-    files: Mapping[str, bytes | None],
-    message: str,
-    prepared: Preparation,
-    *,
-    by_agent: bool = False,
-) -> str:
-    """Commit `files` to one of memctl's own refs, and return the commit's id. The index and the branch do not change.
-
-    `place` is a pair: the ref, and the id of the new commit's parent, whose history must contain the ref's present
-    commit. `files` are bytes by path, None for a deletion. `prepared` holds Git commands that were started for these
-    paths; this function ends them. `by_agent` says that an agent makes the commit, not a person.
-
-    The user's commit hooks do not run. Raises CommitPending if Git fails, and also whenever a commit to the branch
-    would be refused, such as during a merge.
-    """
-    ref, parent = place
-    with closing(prepared.importer) as importer:
-        hooks = repository.hooks_of_commit()
-        identities = _check_commit(repository, prepared, repository.branch()[1], hooks, by_agent=by_agent)
-        if _is_converted(repository, files):
-            files = {path: _filtered_content(repository, path, content) for path, content in files.items()}
-        importer.write_commit(ref, parent, files, message, identities)
-        try:
-            made = importer.finish()
-        except git.GitFailed as error:
-            raise _failure(repository, error) from None
-        _collect_garbage(repository)
-        return made
-
-
-def _filtered_content(repository: Repository, path: str, content: bytes | None) -> bytes | None:
-    """Return the bytes that Git would store for a file, after its filters and conversion of line ends."""
-    if content is None:
-        return None
-    blob = git.write(["hash-object", "-w", "--stdin", f"--path={path}"], repository.top, content).decode().strip()
-    return git.read(["cat-file", "blob", blob], repository.top)
-
-
 def _check_commit(
     repository: Repository, prepared: Preparation, head: str, hooks: Sequence[Path], *, by_agent: bool
 ) -> list[str]:

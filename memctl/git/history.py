@@ -14,6 +14,7 @@ from functools import cache
 
 import msgspec
 
+from memctl.errors import MemctlError
 from memctl.git import git, message, trees
 from memctl.git.repository import Repository
 from memctl.text import timestamps
@@ -21,14 +22,17 @@ from memctl.text import timestamps
 # By default Git shows no changes of a merge. For a file to which a merge gave a content that no parent has, the
 # difference from the first parent is enough.
 _MERGE_DIFF = "--diff-merges=first-parent"
-_LOG = (*git.LOG, "-z", "--name-only", "--format=%x1e%H%x00%P%x00%ct%x00%an%x00%B%x00")
-_START = "(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)"  # of a commit in what _LOG prints
+_FORMAT = "--format=%x1e%H%x00%P%x00%ct%x00%an%x00%B%x00"
+_LOG = (*git.LOG, "-z", "--name-only", _FORMAT)
+_CHANGES = (*git.LOG, "-z", "--name-status", "--no-renames", _FORMAT)
+_START = "(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)"  # of a commit in what _FORMAT prints
 
 
 class Commit(msgspec.Struct, frozen=True):
     """A commit that touched the memory, and what its message says.
 
-    `paths` are the paths that it touched, relative to the worktree's top; `parent` is its first parent, "" for none.
+    `changes` says what it did to each file: "A" for added, "M" for modified, "D" for deleted, and the like. Paths are
+    relative to the worktree's top. `parent` is its first parent, "" for none.
     """
 
     commit: str
@@ -36,8 +40,13 @@ class Commit(msgspec.Struct, frozen=True):
     date: str  # canonical UTC
     subject: str
     trailers: message.Trailers
-    paths: tuple[str, ...]
-    parent: str = ""  # the first one; "" of a repository's first commit
+    changes: dict[str, str]
+    parent: str = ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that it touched."""
+        return tuple(self.changes)
 
 
 def commits(
@@ -62,13 +71,23 @@ def commits(
     tips = _tips(repository, revision, beside)
     if not tips:
         return []
-    args = [*_LOG]
+    args = [*_CHANGES]
     if limit is not None:
         args.append(f"--max-count={limit}")
     args += ["--full-history", "--simplify-merges", "--date-order"] if discarded else []
     args += ["--first-parent", "--no-merges"] if first_parent else []
     out = git.read([*args, *tips, "--", *paths], repository.top).decode(errors="backslashreplace")
     return [_commit(part) for part in re.split(_START, out) if part]
+
+
+def merge_base(repository: Repository, first: str, second: str) -> str:
+    """Return the last common commit of two commits; raises MemctlError if there is none, or if it is not here."""
+    if bases := repository.merge_bases(first, second):
+        return bases[0]
+    if repository.shallow():
+        hint = "`git fetch --unshallow` fetches all history, and `git fetch --deepen 100` some more of it"
+        raise MemctlError("this shallow clone lacks the commit at which the two branches part", hint)
+    raise MemctlError("the two commits have no common history", "compare them with two dots: `A..B`")
 
 
 def line_commits(repository: Repository, tips: Iterable[str], until: Iterable[str], path: str) -> dict[str, Commit]:
@@ -78,7 +97,7 @@ def line_commits(repository: Repository, tips: Iterable[str], until: Iterable[st
     process answers, however many tips there are.
     """
     revisions = "".join(f"{name}\n" for name in (*tips, *(f"^{name}" for name in until)))
-    out = git.read([*_LOG, "--no-merges", "--stdin", "--", path], repository.top, revisions.encode())
+    out = git.read([*_CHANGES, "--no-merges", "--stdin", "--", path], repository.top, revisions.encode())
     listed = [_commit(part) for part in re.split(_START, out.decode(errors="backslashreplace")) if part]
     return {commit.commit: commit for commit in listed}
 
@@ -104,13 +123,14 @@ def has_discarded_versions(repository: Repository, path: str, revision: str, lim
 
 def _commit(text: str) -> Commit:
     name, parents, seconds, author, body, names = text.split("\0", 5)
+    items = names.strip("\0\n").split("\0")
     return Commit(
         commit=name,
         author=author,
         date=timestamps.from_epoch(int(seconds)),
-        subject=body.partition("\n")[0],
+        subject=message.whole_subject(body),
         trailers=message.parse(body),
-        paths=tuple(path for path in names.strip("\0\n").split("\0") if path),
+        changes={path: status[:1] for status, path in zip(items[::2], items[1::2], strict=False)},
         parent=parents.partition(" ")[0],
     )
 
@@ -349,23 +369,3 @@ def commit_before(repository: Repository, moment: str) -> str:
         return ""
     args = ["rev-list", "-1", f"--before=@{timestamps.to_epoch(moment)} +0000", "HEAD"]
     return git.read(args, repository.top).decode().strip()
-
-
-def distance(repository: Repository) -> tuple[str, int, int] | None:
-    """Return HEAD's upstream branch, and how many commits HEAD is ahead of it and behind it; None without upstream.
-
-    For example ("origin/main", 2, 0). The upstream is compared as it was when last fetched.
-    """
-    try:
-        args = [
-            "for-each-ref",
-            "--format=%(upstream:short)%00%(upstream:track,nobracket)",
-            repository.branch()[0] or "-",
-        ]
-        name, _, track = git.read(args, repository.top).decode(errors="replace").strip("\n").partition("\0")
-    except git.GitFailed:
-        return None
-    if not name or track == "gone":
-        return None
-    counts = {word: int(number) for part in track.split(", ") if part for word, _, number in [part.partition(" ")]}
-    return name, counts.get("ahead", 0), counts.get("behind", 0)

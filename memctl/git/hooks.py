@@ -22,7 +22,8 @@ from memctl.errors import MemctlError
 from memctl.git import git
 from memctl.git.repository import Repository
 
-HOOKS = ("pre-commit", "pre-merge-commit", "post-merge", "post-commit", "post-checkout")
+HOOKS = ("pre-commit", "pre-merge-commit", "post-merge")
+FORMER = ("post-commit", "post-checkout")  # of older versions; what they call does nothing any more
 BACKUP = ".before-memctl"  # the end of the name to which the user's hook is moved
 
 _SCRIPT = """\
@@ -50,14 +51,6 @@ run() {
     exit 0
 }
 
-has_batch() {
-    git=$(git rev-parse --git-dir)
-    for file in "$git"/memctl/.memory/batch "$git"/memctl/*.memory/batch; do
-        [ ! -e "$file" ] || return 0
-    done
-    return 1
-}
-
 for folder in FOLDERS; do
     [ -f "$folder/.memory/config.yaml" ] || continue # this branch has no memory there
 BODY
@@ -66,7 +59,6 @@ exit 0
 """
 _BODIES = {
     "pre-commit": """\
-    has_batch && run commit --batch
     [ ! -e "$(git rev-parse --git-path MERGE_HEAD)" ] || run render --staged # a merge is being concluded
     run check --staged""",
     "pre-merge-commit": """\
@@ -75,25 +67,15 @@ _BODIES = {
     # Git has made the tree of a merge before it runs pre-merge-commit: what that hook stages is not in the commit.
     "post-merge": """\
     [ "$1" != 0 ] || run render --merged""",
-    # Where a worktree has a batch of changes (`commits: batch`), it is squashed after each commit of the user's.
-    "post-commit": """\
-    has_batch && unset GIT_INDEX_FILE && run commit --batch""",
-    "post-checkout": """\
-    [ "$3" != 1 ] || { has_batch && run commit --batch; }""",
 }
 _MANUAL_LINES = {
     "pre-commit": """\
-    [ ! -e "$(git rev-parse --git-path BATCH)" ] || MEMCTL commit --batch || exit
     [ ! -e "$(git rev-parse --git-path MERGE_HEAD)" ] || MEMCTL render --staged || exit
     MEMCTL check --staged || exit""",
     "pre-merge-commit": """\
     MEMCTL render --staged && MEMCTL check --staged || exit""",
     "post-merge": """\
     [ "$1" != 0 ] || MEMCTL render --merged""",
-    "post-commit": """\
-    [ ! -e "$(git rev-parse --git-path BATCH)" ] || (unset GIT_INDEX_FILE && MEMCTL commit --batch)""",
-    "post-checkout": """\
-    [ "$3" != 1 ] || [ ! -e "$(git rev-parse --git-path BATCH)" ] || MEMCTL commit --batch""",
 }
 _CALL = re.compile(rb"^[^#\n]*\bmemctl\b[^\n]* (?:check --staged|render --merged|commit --batch)\b", re.MULTILINE)
 _FOLDER_NOTE = "# The folder of this hook was made for it, and goes with it if nothing else is in there.\n"
@@ -244,7 +226,6 @@ def manual_lines(name: str, memory: str) -> str:
     at_top = memory == "."
     values = {
         "CONFIG": ".memory/config.yaml" if at_top else shlex.quote(f"{memory}/.memory/config.yaml"),
-        "BATCH": f"memctl/{'' if at_top else memory.replace('%', '%25').replace('/', '%2F') + '%2F'}.memory/batch",
         "MEMCTL": "memctl" if at_top else f"memctl -C {shlex.quote(memory)}",
     }
     lines = f"if [ -f CONFIG ] && command -v memctl >/dev/null; then\n{_MANUAL_LINES[name]}\nfi\n"

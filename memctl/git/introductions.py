@@ -15,16 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.git import git, message, trees
+from memctl.git import git, trees
 from memctl.git.repository import Repository
 from memctl.text import timestamps
 
 # With `-c` Git lists for a merge only the files that differ from all of its parents. The settings log.showRoot and
 # log.follow could hide the files of a root commit and add those of another path.
 _LOG = (*git.LOG, "-z", "-c", "--raw", "--no-abbrev", "--no-renames", "--root", "--no-follow")
-_FORMAT = "--format=%x1e%H %ct" + "".join(
-    f" %(trailers:key=Memctl-{key},valueonly,separator=%x2C)" for key in ("Op", "Base", "Changes")
-)
+_FORMAT = "--format=%x1e%H %ct %(trailers:key=Memctl-Op,valueonly,separator=%x2C)"
 _SILENT = {"maintain", "upgrade"}  # operations that change a record's counts or form, and not what it says
 _NULL_DIGIT = "0"  # Git writes zeros in place of the id of a blob that does not exist
 
@@ -34,8 +32,7 @@ class Introduction(msgspec.Struct, frozen=True):
 
     `before` has the blob ids that the file had in the commit's parents, so that a caller can ignore a commit that
     changed nothing but a record's retrieval counts or its form. Only merges and the commits of `memctl maintain` and
-    `memctl upgrade` may be such commits; for any other, `before` is (). `squashed` is the range of commits that the
-    commit squashes, such as "BASE..TIP" with two ids; "" if none.
+    `memctl upgrade` may be such commits; for any other, `before` is ().
     """
 
     path: str
@@ -43,25 +40,20 @@ class Introduction(msgspec.Struct, frozen=True):
     commit: str
     seconds: int
     before: tuple[str, ...] = ()
-    squashed: str = ""
 
 
-def introductions(
-    repository: Repository, paths: Sequence[str], revisions: str, *, first_parent: bool = False
-) -> Iterator[Introduction]:
+def introductions(repository: Repository, paths: Sequence[str], *revisions: str) -> Iterator[Introduction]:
     """Yield the introductions of all texts that files at or below `paths` (none: all files) ever had, latest first.
 
-    `revisions` is a commit, whose history is read, or a range such as "OLD..NEW". With `first_parent` only the first
-    parent of each commit is followed. Raises GitFailed.
+    `revisions` are commits, whose histories are read, ranges such as "OLD..NEW", or options of `git log` such as
+    "--branches". Raises GitFailed.
     """
-    commit, seconds, is_counting, squashed = "", 0, False, ""
-    options = ["--first-parent"] if first_parent else []
-    items = git.stream([*_LOG, "--full-history", *options, _FORMAT, revisions, "--", *paths], repository.top)
+    commit, seconds, is_counting = "", 0, False
+    items = git.stream([*_LOG, "--full-history", _FORMAT, *revisions, "--", *paths], repository.top)
     for item in items:
         if item.startswith(b"\x1e"):
-            commit, when, operations, base, tip = item[1:].decode(errors="replace").split(" ", 4)
+            commit, when, operations = item[1:].decode(errors="replace").split(" ", 2)
             seconds, is_counting = int(when), not _SILENT.isdisjoint(operations.split(","))
-            squashed = f"{base}..{tip}" if message.is_commit(base) and message.is_commit(tip) else ""
         elif columns := item.lstrip(b"\n").decode().split():
             # A colon and a mode for each parent, then the mode now; a blob for each parent, then the blob now.
             parents = columns[0].count(":")
@@ -70,7 +62,7 @@ def introductions(
             if blob.strip(_NULL_DIGIT) and blob not in before:  # else the file was deleted, or only its mode changed
                 former = (blob for blob in before if blob.strip(_NULL_DIGIT))
                 counts_before = tuple(former) if is_counting or parents > 1 else ()
-                yield Introduction(path, blob, commit, seconds, counts_before, squashed)
+                yield Introduction(path, blob, commit, seconds, counts_before)
 
 
 def latest(
@@ -103,8 +95,12 @@ def last_commits(repository: Repository, paths: Iterable[str], revision: str = "
 
 
 def last_changes(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
-    """Return when the text that each file has at a revision was introduced, by path, such as "2025-11-04T14:32:00Z"."""
+    """Return when the text that each file has at a revision was introduced, by path, such as "2025-11-04T14:32:00Z".
+
+    A file whose text is from before the history of a shallow clone is left out.
+    """
     if revision == "HEAD" and not repository.has_head():
         return {}
     result = latest(repository, trees.blob_ids(repository, revision, paths), revision)
-    return {path: timestamps.from_epoch(introduction.seconds) for path, introduction in result.items()}
+    boundary = repository.shallow()
+    return {path: timestamps.from_epoch(it.seconds) for path, it in result.items() if it.commit not in boundary}

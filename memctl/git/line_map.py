@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memctl.git import git
+from memctl.git import blame, git
 from memctl.git.repository import Repository
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -76,6 +76,31 @@ def compare(repository: Repository, before: str, after: str) -> LineMap | None:
     """
     out = git.try_read([*_NO_REFRESH, *_DIFF, before, after], repository.top, git.OFFLINE)
     return None if out is None else LineMap(tuple(_hunks(out.split(b"\n"))))
+
+
+def compare_commits(repository: Repository, before: str, after: str) -> dict[str, LineMap]:
+    """Return by their present paths the maps from the lines of `before` to those of `after`, for files that differ.
+
+    A renamed file with the same lines has an empty map. Binary files and deleted ones are left out.
+    """
+    args = [*_NO_REFRESH, "-c", "core.quotePath=false", *_DIFF, "-M", "--src-prefix=a/", "--dst-prefix=b/"]
+    args = [argument for argument in args if argument != "--text"]
+    maps: dict[str, LineMap] = {}
+    path, rest = "", 0
+    for line in git.read([*args, before, after, "--"], repository.top).split(b"\n"):
+        if rest and line[:1] in b"+-":  # text, which may look like a header
+            rest -= 1
+        elif line.startswith((b"+++ b/", b'+++ "b/', b"rename to ")):
+            name = line[len(b"rename to ") if line.startswith(b"r") else len(b"+++ ") :].rstrip(b"\t")
+            path = blame.unquote(name) if line.startswith(b"r") else blame.unquote(name).removeprefix("b/")
+            maps.setdefault(path, LineMap())
+        elif found := list(_hunks([line])):
+            rest = found[0].old_count + found[0].new_count
+            maps[path] = LineMap((*maps[path].hunks, *found)) if path else LineMap()
+        elif line.startswith(b"diff --git "):
+            path = ""
+    maps.pop("", None)
+    return maps
 
 
 def _hunks(lines: Iterable[bytes]) -> Iterable[Hunk]:

@@ -1,8 +1,7 @@
 """Commit messages: a Conventional Commits subject, and a last paragraph of trailers alone.
 
 If one line of the last paragraph is not a trailer, Git reads no trailer at all (measured with git 2.39). So long values
-are folded onto continuation lines, and line ends in values become spaces. Lines have at most 100 characters,
-commitlint's usual limit.
+are folded onto continuation lines, and line ends in values become spaces.
 """
 
 from __future__ import annotations
@@ -15,9 +14,8 @@ import msgspec
 
 from memctl.text.lazy_regex import lazy_regex
 
-_WIDTH = 100
+_WIDTH, _SUBJECT_WIDTH = 100, 72  # commitlint's usual limit of a line, and Git's usual one of a subject
 _DEED = lazy_regex(r"([a-z]+) (\S+): (.*)")
-_ID = lazy_regex(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _TRAILER = lazy_regex(r"([A-Za-z0-9-]+)\s*:\s?(.*)")
 
 
@@ -27,9 +25,7 @@ class Trailers(msgspec.Struct, frozen=True):
     - `ops` are the operations, such as "decide", and `ids` the records that the commit changed.
     - `actor`, `session` and `reason` say who made the commit, in which session, and why.
     - `deeds` are triples: what was done to a record, such as "archive", the record's id, and the reason.
-    - `base`, `changes` and `commit` are ids of commits, for batches. Each change of a batch names the commit before the
-      batch (`base`). The squash that ends a batch also names the last change (`changes`). If the user has committed the
-      batch's files without a squash, the commit that ends the batch names the user's commit, too (`commit`).
+    - `branch` is the branch on which a change on refs/memctl/changes was made.
     - `decisions` are ids of decisions that a commit of code says it follows from (`Decision: DEC-…`).
     """
 
@@ -39,19 +35,20 @@ class Trailers(msgspec.Struct, frozen=True):
     session: str = ""
     reason: str = ""
     deeds: tuple[tuple[str, str, str], ...] = ()  # of each record: what was done (`archive`, …), its id, why
-    base: str = ""  # of a change of a batch, and of the squash: the commit that the batch is on top of
-    changes: str = ""  # of a squash: the last change of the batch
-    commit: str = ""  # of a join: the commit of the user's that had the files of the batch
+    branch: str = ""  # of a change on refs/memctl/changes
     decisions: tuple[str, ...] = ()  # what a commit of code says it follows from: `Decision: DEC-…`
 
 
 def compose(subject: str, body: str, trailers: Sequence[tuple[str, str]]) -> str:
     """Return a message of a subject, a body ("" for none) and trailers, pairs of key and value.
 
-    Trailers without a value are left out.
+    A subject that is too long is cut, and then the body begins with the whole of it. Trailers without a value are left
+    out.
     """
     lines = [_fold(key, value) for key, value in trailers if one_line(value)]
-    parts = [shorten(one_line(subject)), body, "\n".join(dict.fromkeys(lines))]
+    subject = one_line(subject)
+    whole = [] if len(subject) <= _SUBJECT_WIDTH else wrap(subject)
+    parts = [shorten(subject), "\n".join(whole), body, "\n".join(dict.fromkeys(lines))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -79,24 +76,10 @@ def parse(message: str) -> Trailers:
         actor=", ".join(result.get("memctl-actor", ())),
         session=", ".join(result.get("memctl-session", ())),
         reason="; ".join(result.get("memctl-reason", ())),
-        base=_commit(result.get("memctl-base", ())),
-        changes=_commit(result.get("memctl-changes", ())),
-        commit=_commit(result.get("memctl-commit", ())),
+        branch=result.get("memctl-branch", [""])[-1],
         deeds=tuple((match[1], match[2], match[3]) for text in deeds if (match := _DEED.fullmatch(text))),
         decisions=tuple(result.get("decision", ())),
     )
-
-
-def is_commit(name: str) -> bool:
-    """Return whether a text from a message has the form of a commit id.
-
-    A text of another form must not be given to Git, which could take it for an option.
-    """
-    return _ID.fullmatch(name) is not None
-
-
-def _commit(values: Sequence[str]) -> str:
-    return next((value for value in values[-1:] if is_commit(value)), "")
 
 
 def paragraphs(message: str) -> list[str]:
@@ -113,9 +96,22 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c >= " " and not "\x7f" <= c <= "\x9f" else " " for c in text).split())
 
 
+def whole_subject(message: str) -> str:
+    """Return the subject of a message, as it was before `compose` cut it."""
+    subject, _, rest = message.partition("\n")
+    whole = " ".join(rest.strip("\n").partition("\n\n")[0].split("\n"))
+    return whole if subject.endswith("…") and whole.startswith(subject[:-1]) else subject
+
+
+def wrap(line: str) -> list[str]:
+    """Return a line of a message's body as lines of at most 100 characters."""
+    indent = "  " if line.startswith("- ") else ""
+    return textwrap.wrap(line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
 def shorten(subject: str) -> str:
-    """Return a line, such as a commit's subject, with at most 100 characters; a longer one is cut and ends in "…"."""
-    return subject if len(subject) <= _WIDTH else subject[: _WIDTH - 1].rstrip() + "…"
+    """Return a commit's subject with at most 72 characters; a longer one is cut and ends in "…"."""
+    return subject if len(subject) <= _SUBJECT_WIDTH else subject[: _SUBJECT_WIDTH - 1].rstrip() + "…"
 
 
 def _fold(key: str, value: str) -> str:

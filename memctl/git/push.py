@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from memctl.git import git
 from memctl.git.repository import Repository
 
-_VERDICT, _UNKNOWN = "! [", "! [remote failure]"  # git-push(1), "OUTPUT": the latter if the remote did not answer
+# git-push(1), "OUTPUT": the second one if the remote did not answer
+_VERDICT, _UNKNOWN, _REJECTED = "! [", "! [remote failure]", "! [remote rejected]"
 # Git's verdict on a ref contains one of these if somebody else pushed at the same moment; the sides of a race may get
 # different ones. Other lines are not searched: a hook of the remote may print the same words with another meaning.
 _RACES = (
@@ -18,11 +19,16 @@ _RACES = (
 
 
 class PushRefused(Exception):
-    """Raised if the remote or a hook refuses a push; `why` is their own message. The remote is unchanged."""
+    """Raised if the remote or a hook refuses a push; `why` is their own message. The remote is unchanged.
+
+    `reason` is the remote's verdict in a few words, such as "pre-receive hook declined"; "" if a hook of this clone
+    refused.
+    """
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
         self.why = why
+        self.reason = why.partition(_REJECTED)[2].partition("\n")[0].rpartition("(")[2].rstrip(") ")
 
 
 def run_push(repository: Repository, args: Sequence[str]) -> bool:

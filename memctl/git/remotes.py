@@ -1,4 +1,4 @@
-"""Finding, fetching and pushing upstreams, the remote branches with which a clone's branches are synced.
+"""Finding, fetching and pushing the remote branches with which a clone's branches are synced.
 
 Clones that push to one upstream can take turns (SyncTurn).
 """
@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from shlex import quote
 
 import msgspec
 
@@ -85,6 +86,36 @@ def upstream(repository: Repository, branch: str, chosen: str = "") -> Upstream:
     return Upstream(branch, remote, ref)
 
 
+def push_target(repository: Repository, upstream: Upstream, chosen: str = "") -> Upstream:
+    """Return the remote's branch to which `git push` (or `git push REMOTE`, if `chosen` names one) pushes a branch.
+
+    The branch is that of `upstream`. Git is asked by a dry run, which connects to the remote, unless its settings leave
+    no other answer than the upstream. Raises MemctlError if Git would not push the branch.
+    """
+    settings, short = repository.settings(), upstream.branch.removeprefix(_HEADS)
+    named = (settings.get(f"branch.{short}.pushremote"), settings.get("remote.pushdefault"))
+    remote = chosen or next(filter(None, named), upstream.remote)
+    is_plain = (remote, upstream.branch) == (upstream.remote, upstream.ref) and settings.get(
+        "push.default"
+    ) != "nothing"
+    if is_plain and not {f"remote.{remote}.push", f"remote.{remote}.mirror"} & settings.keys():
+        return upstream
+    args = ["push", "--dry-run", "--porcelain", "--no-verify", "--no-recurse-submodules", remote]
+    try:
+        answer, why = git.write(args, repository.top, extra=git.ENGLISH).decode(errors="replace"), ""
+    except git.GitFailed as error:  # also if another clone has pushed, but then it names the branch
+        answer, why = error.output, f":\n{error.stderr.strip()}"
+    for _, pair, *_ in (line.split("\t") for line in answer.splitlines() if line.count("\t") > 1):
+        source, _, ref = pair.partition(":")
+        if source in (upstream.branch, "HEAD") and ref:
+            return Upstream(upstream.branch, remote, ref)
+    raise MemctlError(
+        f"`git push` would not push the branch {short}, so `memctl sync` does not push it either{why}",
+        f"`memctl sync --no-push` merges {upstream.name} and pushes nothing; "
+        f"`git push {quote(remote)} {quote(f'HEAD:{upstream.branch}')}` pushes the branch",
+    )
+
+
 def fetch(repository: Repository, upstream: Upstream, also: Sequence[tuple[str, str]] = ()) -> tuple[str, bool]:
     """Fetch the upstream, its turn ref (see SyncTurn), and further refs given as pairs of remote and local ref.
 
@@ -126,13 +157,14 @@ def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int
     return left, right
 
 
-def count_outside(repository: Repository, new: str, old: str, folder: str) -> int:
-    """Return how many commits that are in the history of `new`, but not of `old`, touch files outside of a folder.
+def commits_outside(repository: Repository, new: str, old: Sequence[str], folder: str) -> list[str]:
+    """Return the commits in the history of `new` that touch files outside of folders with a name, as ids and subjects.
 
-    Merges do not count.
+    For example ["1a2b3c4 Say till"]. Merges do not count, nor the commits in the histories of `old`.
     """
-    args = ["rev-list", "--count", "--no-merges", new, f"^{old}", "--", ".", f":(exclude,top){folder}"]
-    return int(git.read(args, repository.top, literal=False))
+    paths = [".", f":(exclude,top,glob)**/{folder}/**"]
+    args = [*git.LOG, "--no-merges", "--full-history", "--format=%h %s", new, *(f"^{commit}" for commit in old)]
+    return git.read([*args, "--", *paths], repository.top, literal=False).decode(errors="replace").splitlines()
 
 
 def settings(repository: Repository, key: str) -> list[str]:

@@ -43,6 +43,7 @@ _SETTINGS = (
     "user.email",
     "gc.auto",
     "merge.verifysignatures",
+    "push.default",
 )
 _OWN_PREFIX = "memctl."  # how the names of memctl's own settings begin
 _PARTIAL_CLONE = lazy_regex(r"^\s*(?:promisor\s*(?:=\s*true\s*)?|partialclone\s*=.*)$", re.IGNORECASE | re.MULTILINE)

@@ -82,6 +82,12 @@ def blob_ids(repository: Repository, revision: str, paths: Iterable[str]) -> dic
     return result
 
 
+def text(repository: Repository, revision: str, path: str) -> str | None:
+    """Return the text of a file at a revision; None if it has no such file, or if there is no such revision."""
+    data = git.try_read(["show", f"{revision}:{path}"], repository.top)
+    return None if data is None else data.decode(errors="replace")
+
+
 def submodules(repository: Repository, revision: str, paths: Iterable[str]) -> list[str]:
     """Return the paths among `paths` at which a revision has a submodule."""
     out = git.read(["ls-tree", "-z", "--full-tree", revision, "--", *paths], repository.top)

@@ -119,13 +119,11 @@ def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patien
 def _end_killed(memory: Memory, folder: SessionDir) -> None:
     """Summarize a killed session, commit its page, and mark the session as ended."""
     from memctl.hooks import session_end
-    from memctl.write import commit
 
     session = live_sessions.read(folder)
     if session is not None and session.host in HOSTS:
         summarize.update_draft(memory, HOSTS[session.host], session.transcript, folder, is_over=True)
     session_end.end(memory, folder, was_killed=True)
-    commit.end_batch(memory)
     live_sessions.end(folder)
 
 
@@ -145,13 +143,11 @@ def _stop(work: _Work) -> None:
 
 
 def _end(work: _Work) -> None:
-    """Update the session's draft, commit its page, and squash the batch."""
+    """Update the session's draft, and commit its page."""
     from memctl.hooks import session_end
-    from memctl.write import commit
 
     _stop(work)
     session_end.end(work.memory, work.folder)
-    commit.end_batch(work.memory)
 
 
 _HANDLERS: Mapping[str, Callable[[_Work], None]] = {COMPACT: _compact, STOP: _stop, END: _end}

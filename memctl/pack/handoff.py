@@ -358,22 +358,25 @@ def offer(
     count: CountTokens,
     options: WriteOptions,
     remote: str = "",
+    publish: Callable[[], None] | None = None,
 ) -> OfferOutcome:
     """Offer a handoff: write its record and package and move the ownership of its sections, all or nothing.
 
     The `request` is the giver's. `read` is a function that returns the memory as the giver may read it, and `count`
-    counts the tokens of a text. `remote` is the name of a Git remote on which the ownership is moved, too, "" for none.
-    Raises InvalidFields if required fields are missing, and MemctlError for other errors.
+    counts the tokens of a text. `remote` is the name of a Git remote on which the ownership is moved, too, "" for none;
+    before that `publish` pushes the record, and may refuse by raising MemctlError. Raises InvalidFields if required
+    fields are missing, and MemctlError for other errors.
     """
-    request = _validated(memory, request)
+    request, is_published = _validated(memory, request), False
     made: list[tuple[State, Package, Change]] = []  # the latest package, with the state that it was made for
 
     def plan(state: State) -> Step:
         nonlocal request
-        unowned = tuple(section for section in request.sections if state.live(section, memory.now) is None)
-        name = sequence.Sequence(memory).take(HANDOFF, memory.now[:10])[0]
-        request = msgspec.structs.replace(request, id=name, unowned=unowned)
-        return handoffs.offer(state, handoffs.Transfer(name, request, memory.now))
+        if not is_published:
+            unowned = tuple(section for section in request.sections if state.live(section, memory.now) is None)
+            name = sequence.Sequence(memory).take(HANDOFF, memory.now[:10])[0]
+            request = msgspec.structs.replace(request, id=name, unowned=unowned)
+        return handoffs.offer(state, handoffs.Transfer(request.id, request, memory.now))
 
     def make(agreed: StateOutcome) -> Change:
         before = ref_state.content(agreed.before)
@@ -384,9 +387,14 @@ def offer(
             made[:] = [(before, whole, _recorded(memory, whole))]
         return made[0][-1]
 
+    def push() -> None:
+        nonlocal is_published
+        publish and publish()
+        is_published = True
+
     state = ref_state.read(memory).state
     make(StateOutcome(plan(state), state))  # slow, and so done before the shared state is locked
-    done = ownership_transaction.carry_out(memory, transaction.write, plan, make, options, remote)
+    done = ownership_transaction.carry_out(memory, transaction.write, plan, make, options, remote, publish and push)
     _, whole, change = made[0]
     if options.dry_run:
         return OfferOutcome(done, whole)

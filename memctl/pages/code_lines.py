@@ -19,6 +19,8 @@ PYTHON, GO = ("py", "pyi"), ("go",)
 JAVASCRIPT, TYPESCRIPT = ("js", "jsx", "mjs", "cjs"), ("ts", "mts", "cts")
 SCRIPT = (*JAVASCRIPT, *TYPESCRIPT, "tsx")
 CPP, JAVA, RUST, RUBY = ("c", "h", "cc", "hh", "cpp", "hpp", "cxx"), ("java", "kt"), ("rs",), ("rb", "rake")
+# Of files whose comments begin with a `#`, such as a Dockerfile, which has no suffix.
+_HASH = (*PYTHON, *RUBY, "sh", "bash", "zsh", "yml", "yaml", "toml", "cfg", "ini", "conf", "env", "tf", "pl", "r", "")
 LANGUAGES = frozenset((*PYTHON, *GO, *SCRIPT, *CPP, *JAVA, *RUST, *RUBY))
 OUTLINED = frozenset((*PYTHON, *GO, *SCRIPT))  # suffixes whose definitions are found line by line
 NAME = "|"  # between a Python module and the name that is imported from it
@@ -87,11 +89,11 @@ def definitions(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
     (c *Cart) Add". Only Python, Go, JavaScript and TypeScript are read; other code gives nothing.
     """
     if suffix in PYTHON:
-        yield from _in_python(_without_comments(suffix, text))
+        yield from _in_python(without_comments(suffix, text))
     elif suffix in GO:
-        yield from _in_go(_without_comments(suffix, text))
+        yield from _in_go(without_comments(suffix, text))
     elif suffix in SCRIPT:
-        yield from _in_script(_without_comments(suffix, text))
+        yield from _in_script(without_comments(suffix, text))
 
 
 def imports(suffix: str, text: str) -> Iterator[str]:
@@ -101,7 +103,7 @@ def imports(suffix: str, text: str) -> Iterator[str]:
     `#include`, for Java a dotted name, for Rust `mod name` or `crate::a::b`, and for Ruby the required path, with `./`
     before a relative path.
     """
-    code = _without_comments(suffix, text)
+    code = without_comments(suffix, text)
     if suffix in PYTHON:
         for match in _PYTHON_IMPORT.finditer(code):
             yield from _python_imports(match)
@@ -122,10 +124,10 @@ def imports(suffix: str, text: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1)  # the imports and the definitions of a file are read one after the other
-def _without_comments(suffix: str, text: str) -> str:
+def without_comments(suffix: str, text: str) -> str:
     """Return code without comments and multi-line strings; lines keep their numbers."""
     lines = (line if len(line) <= _LONGEST else "" for line in text.split("\n"))
-    pattern = _PYTHON_TEXT if suffix in PYTHON else _BRACES_TEXT
+    pattern = _PYTHON_TEXT if suffix in _HASH else _BRACES_TEXT
     return pattern.sub(lambda match: "\n" * match[0].count("\n") if match["gone"] else match[0], "\n".join(lines))
 
 

@@ -14,6 +14,7 @@ from memctl.pages.template_values import BrokenTemplate
 from memctl.record import ids, pages
 from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
+from memctl.text import markdown
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -44,11 +45,14 @@ class Comparison(msgspec.Struct, frozen=True):
         return {error.message: error for error in self.broken.values()}
 
 
-def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool = False) -> Comparison:
+def compare(
+    making: Renderer, names: Iterable[str] | None = None, *, force: bool = False, exact: bool = False
+) -> Comparison:
     """Compare the documents on the disk with those that the renderer `making` gives now.
 
     `names` are the documents to compare, as file names below `docs/`; None compares all. If `force` is True, a document
-    that a person edited counts as stale, so that it is overwritten.
+    that a person edited counts as stale, so that it is overwritten. In format 2 a document in which only a formatter
+    has changed something is up to date, unless `exact` is True.
     """
     stale: dict[str, str] = {}
     by_hand: list[str] = []
@@ -58,23 +62,22 @@ def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool
     for name in dict.fromkeys(making.names() if names is None else names):
         path = f"{FOLDER}/{name}"
         old = current_text(making.snapshot, path)
-        if old is not None and not force and not is_intact(old) and not _has_conflict(old):
-            by_hand.append(path)
-            continue
         try:
             text = making.document(name)
         except BrokenTemplate as error:  # other documents have other templates
             broken[path] = error
             continue
-        if text == old:
+        if old is not None and (text == old or (not exact and _is_reformatted(making, old, text))):
             continue
-        if old is not None and any(_would_lose(name, old, text, marker) for marker in unreadable):
+        if old is not None and not force and not _has_conflict(old) and making.is_edited(path, old, text):
+            by_hand.append(path)
+        elif old is not None and any(_would_lose(name, old, text, marker) for marker in unreadable):
             showing.append(path)
         else:
             stale[path] = text
     if names is not None:
         return Comparison(stale, tuple(by_hand), (), False, showing_unreadable=tuple(showing), broken=broken)
-    is_ours, is_stale, is_earlier = _sources_state(making.snapshot)
+    is_ours, is_stale, is_earlier = _sources_state(making)
     by_hand += [] if is_ours or force else [f"{FOLDER}/{SOURCES}"]
     sources_stale = is_stale or is_earlier or (force and not is_ours)
     is_earlier = is_earlier and not is_stale
@@ -107,9 +110,13 @@ def current_text(snapshot: Snapshot, path: str) -> str | None:
 
 
 def is_intact(text: str) -> bool:
-    """Return whether a document is unchanged since memctl wrote it."""
+    """Return whether the hash of a document shows that it is unchanged since memctl wrote it; True without a hash."""
     document = generated_header.split(text)
-    return document is not None and document.is_intact
+    return document is not None and document.is_intact is not False
+
+
+def _is_reformatted(making: Renderer, old: str, new: str) -> bool:
+    return not making.has_hashes and markdown.words(old) == markdown.words(new)
 
 
 def _has_conflict(text: str) -> bool:
@@ -117,21 +124,33 @@ def _has_conflict(text: str) -> bool:
     return "\n<<<<<<< " in text or text.startswith("<<<<<<< ")
 
 
-def _sources_state(snapshot: Snapshot) -> tuple[bool, bool, bool]:
+def _sources_state(making: Renderer) -> tuple[bool, bool, bool]:
     """Return three facts about the document of source files.
 
     Whether it is unedited, whether it lists the wrong files, and whether it has the layout of an earlier memctl.
     """
     from memctl.pages import sources  # what a write of a record does not touch
 
-    text = current_text(snapshot, f"{FOLDER}/{SOURCES}")
+    path, snapshot = f"{FOLDER}/{SOURCES}", making.snapshot
+    text = current_text(snapshot, path)
     if text is None or _has_conflict(text):
         return True, True, False
     document = generated_header.split(text)
-    if document is None or not document.is_intact:
+    if document is None or making.is_edited(path, text):
         return False, False, False
-    is_earlier = document.layout < generated_header.LAYOUTS[SOURCES]
-    return True, document.made_from != sources.made_from(snapshot), is_earlier
+    if making.has_hashes:
+        is_earlier = document.layout < generated_header.LAYOUTS[SOURCES]
+        return True, document.made_from != sources.made_from(snapshot), is_earlier
+    is_earlier = document.layout < generated_header.OF_FORMAT_2
+    return True, not sources.is_current(snapshot, making.links, document.text), is_earlier
+
+
+def missing_sources(making: Renderer) -> list[str]:
+    """Return the files to which the document of source files leads, but which are gone."""
+    from memctl.pages import sources  # as above
+
+    text = current_text(making.snapshot, f"{FOLDER}/{SOURCES}")
+    return sources.missing(making.snapshot, making.links, text or "")
 
 
 def _orphans(making: Renderer) -> tuple[str, ...]:
@@ -139,4 +158,4 @@ def _orphans(making: Renderer) -> tuple[str, ...]:
     broken = [fault.path.rpartition("/")[2] for fault in making.snapshot.outline.faults]
     wanted = {f"{FOLDER}/{name}" for name in (*making.names(), SOURCES, *broken)}
     listed = [path for path in making.snapshot.names(FOLDER) if path.endswith(".md") and path not in wanted]
-    return tuple(path for path in listed if is_intact(current_text(making.snapshot, path) or ""))
+    return tuple(path for path in listed if not making.is_edited(path, current_text(making.snapshot, path) or ""))

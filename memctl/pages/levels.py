@@ -63,9 +63,10 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
     content = content_fields.content(pages.PROJECT, project.body) if project else {}
     decisions = catalogue.top("decision", None, _KEY_DECISIONS)
     key_decisions = [record for record in decisions if record.importance > DECISION.importance]
+    has_date = snapshot.config.format == 1
     # Only what the document shows dates it; otherwise each new record would change the document without need.
     shown: tuple[Page | Record, ...] = (*snapshot.outline.pages, *key_decisions, *catalogue.blocking(_BLOCKERS))
-    dated = [(page.timestamp, page.agent_id or "") for page in shown if page.timestamp]
+    dated = [(page.timestamp, page.agent_id or "") for page in shown if page.timestamp and has_date]
     updated, agent = max(dated, default=("", ""))
     return Level1(
         title=title_of(snapshot),
@@ -80,6 +81,7 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
         more=_other_parts(links, project) if project else "",
         updated=updated,
         agent=markdown.inline(agent),
+        is_numbered=has_date,
     )
 
 

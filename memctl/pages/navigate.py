@@ -11,7 +11,6 @@ from memctl.errors import MemctlError
 from memctl.pages import generated_header, repository_paths
 from memctl.pages.links import EXECUTIVE, FOLDER, SOURCES, document_of
 from memctl.record import pages
-from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.text import headings, markdown
@@ -59,7 +58,7 @@ def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Pla
     """
     marker = "§" + marker.strip().removeprefix("§")
     if marker == ALL_SOURCES:
-        return _sources(snapshot)
+        return _sources(snapshot, making)
     if marker.startswith("§4."):
         return _source(snapshot, marker)
     snapshot.withheld.refuse_page(marker)
@@ -117,16 +116,22 @@ def _part(snapshot: Snapshot, making: Renderer, page: Page, part: pages.Numbered
     return Place(part.id, 3, part.title, f"{snapshot.prefix}/{page.path}", text, page.id, ())
 
 
-def _sources(snapshot: Snapshot) -> Place:
-    """Return the place of all source files: the document of level 4 as last rendered, or a list without it."""
+def _sources(snapshot: Snapshot, making: Callable[[], Renderer]) -> Place:
+    """Return the place of all source files: their document with the present sizes, tokens and dates.
+
+    In a memory of format 1 it is the document as last rendered, or a list of the files if there is none.
+    """
     names = snapshot.files.names()
     covered = {path for page in snapshot.outline.sections for path in repository_paths.matching(names, page.paths)}
     path = f"{FOLDER}/{SOURCES}"
-    try:
-        document = generated_header.split(snapshot.read(path))
-    except (FileNotFoundError, InvalidRecord):
-        document = None
-    text = markdown.visible(document.text) if document else "".join(f"{name}\n" for name in sorted(covered))
+    if snapshot.config.format == 1:
+        from memctl.pages import documents
+
+        document = generated_header.split(documents.current_text(snapshot, path) or "")
+        text = document.text if document else "".join(f"{name}\n" for name in sorted(covered))
+    else:
+        text = making().source_files(live=True)
+    text = markdown.visible(text)
     children = tuple(f"§4.{name}" for name in sorted(covered))
     return Place(ALL_SOURCES, 4, "Source files", f"{snapshot.prefix}/{path}", text, None, children)
 

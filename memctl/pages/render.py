@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import marshal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,17 +19,19 @@ from zlib import crc32
 from memctl import __version__
 from memctl.git import private_files
 from memctl.git.repository import Repository
-from memctl.pages import levels
+from memctl.pages import generated_header, levels
 from memctl.pages.generated_header import LAYOUTS, OF_PAGES, seal
 from memctl.pages.links import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.pages.template_values import BrokenTemplate, CountTokens, Estimate
 from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
+from memctl.text import markdown
 
 if TYPE_CHECKING:
     from memctl.pages.sandbox import Templates
 
+EditFinder = Callable[[str, str, str | None], bool]
 _FORM = 1  # raise it when the sandbox compiles templates in another way, or `_RUNTIME` changes
 
 
@@ -39,12 +41,25 @@ class Renderer:
     - `estimate`: a function that returns the approximate tokens of Markdown. It is needed because pages have limits.
     - `compiled`: a folder in which compiled templates are kept for later runs, None to keep none.
     - `trusted`: whether the project's own templates may be used. Otherwise those of memctl are used.
+    - `finder`: a function that returns whether a person has edited a document of format 2, whose first line has no
+      hash. It takes the document's path, its text, and the text that it should have (None if that is not known).
+    - `reader`: a function that returns what the document of source files is made with: the repository, and a function
+      that returns the tokens of a file from its path and text. No other document needs it.
     """
 
     def __init__(
-        self, snapshot: Snapshot, estimate: Estimate, compiled: Path | None = None, *, trusted: bool = True
+        self,
+        snapshot: Snapshot,
+        estimate: Estimate,
+        compiled: Path | None = None,
+        *,
+        trusted: bool = True,
+        finder: EditFinder = lambda path, text, wanted: False,
+        reader: Callable[[], tuple[Repository, CountTokens]] | None = None,
     ) -> None:
         self.snapshot = snapshot
+        self._finder = finder
+        self._reader = reader
         self.links = Links(snapshot)
         outline = snapshot.outline  # reversed, so that the first of several pages with one name wins
         self._by_document = {document_of(page): page for page in reversed((*outline.sections, *outline.details))}
@@ -62,18 +77,43 @@ class Renderer:
 
     def document(self, name: str) -> str:
         """Return one document with its header; raises BrokenTemplate if a template of the project has an error."""
-        return seal(self.page(name), layout=LAYOUTS.get(name, OF_PAGES))
+        text = self.page(name)
+        return seal(text, layout=LAYOUTS.get(name, OF_PAGES)) if self.has_hashes else generated_header.head(text)
 
-    def sources(self, repository: Repository, count: CountTokens) -> str:
-        """Return the document of source files (level 4) with its header; reads all listed files and their history.
+    def sources(self) -> str:
+        """Return the document of source files (level 4) with its header; reads all listed files."""
+        from memctl.pages import sources
 
-        `count` is a function that returns the tokens of a file from its path and text.
+        text = self.source_files()
+        if self.has_hashes:
+            return seal(text, sources.made_from(self.snapshot), LAYOUTS[SOURCES])
+        return generated_header.head(text)
+
+    def source_files(self, *, live: bool = False) -> str:
+        """Return the document of source files without its header; with `live` it has present sizes, tokens and dates.
+
+        These are read from all listed files and their history.
         """
         from memctl.pages import sources
 
-        page = sources.level4(self.snapshot, self.links, repository, count)
-        text = self._templates.fill(f"{SOURCES}.j2", page)
-        return seal(text, sources.made_from(self.snapshot), LAYOUTS[SOURCES])
+        assert self._reader is not None
+        page = sources.level4(self.snapshot, self.links, *self._reader(), live=live)
+        return self._formatted(self._templates.fill(f"{SOURCES}.j2", page))
+
+    @property
+    def has_hashes(self) -> bool:
+        """Whether the first lines of documents have hashes of their texts, as they have in format 1."""
+        return self.snapshot.config.format == 1
+
+    def is_edited(self, path: str, text: str, wanted: str | None = None) -> bool:
+        """Return whether a person has edited a document, given by its path, its text and the text that it should have.
+
+        A formatter's edits do not count in format 2. A text without a header was not rendered by memctl.
+        """
+        document = generated_header.split(text)
+        if document is None or document.is_intact is not None:
+            return document is None or not document.is_intact
+        return not self.has_hashes and self._finder(path, text, wanted)
 
     def page(self, name: str) -> str:
         """Return a document's text without its header; raises BrokenTemplate if its template has an error."""
@@ -81,11 +121,14 @@ class Renderer:
             raise self._broken[name]
         if name not in self._pages:
             try:
-                self._pages[name] = self._page(name)
+                self._pages[name] = self._formatted(self._page(name))
             except BrokenTemplate as error:
                 self._broken[name] = error
                 raise
         return self._pages[name]
+
+    def _formatted(self, text: str) -> str:
+        return text if self.has_hashes else markdown.formatted(text)
 
     def _page(self, name: str) -> str:
         if name == INDEX:

@@ -1,15 +1,16 @@
 """Build the content of the document of source files: those that sections cover, and those to which pages refer.
 
-Each file has its path, last change, size and purpose; a file of more than 5,000 tokens also has the markers of its
-headings or definitions (rules.md#levels-of-pages). The document is not rendered again with each commit of code, so
-these facts are as of the last rendering. Pages and their references decide which files are listed. The document's
-header has a hash of them (`made_from`), by which `check` sees that the list is out of date.
+Each file has its path and purpose; a file of more than 5,000 tokens also has the markers of its headings or
+definitions (rules.md#levels-of-pages). What `memctl show §4` prints also has the size, tokens and last change of each
+file. The document is not rendered again with each commit of code, so purposes are as of the last rendering. In format 1
+it has sizes, tokens and dates, too, and its header has a hash of what decides which files are listed (`made_from`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import msgspec
 
@@ -23,6 +24,7 @@ from memctl.record import mentions
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.text import markdown
+from memctl.text.headings import CODE_SPAN
 from memctl.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 LARGE = 5_000  # tokens; rules.md#levels-of-pages
 _FEW = 3  # markers that describe a file at least; fewer, such as a text's title, say nothing
+_TARGETS = lazy_regex(r"\]\(([^()\s#]+)\)")
 _PRIVATE = lazy_regex(r"(?:^|[ .])[_#]")
 _ROWS = 200  # files of a section that are listed
 _MARKERS = 40  # markers of one file that are listed
@@ -68,10 +71,15 @@ class SourceGroup(msgspec.Struct, frozen=True):
 
 
 class Level4(msgspec.Struct, frozen=True):
-    """The content of the document of source files: the project's title, and the files by section."""
+    """The content of the document of source files: the project's title, and the files by section.
+
+    `has_figures` says whether it has the files' sizes, tokens and dates, and `is_live` that these are as of now.
+    """
 
     title: str
     groups: tuple[SourceGroup, ...]
+    has_figures: bool
+    is_live: bool
 
 
 def made_from(snapshot: Snapshot) -> str:
@@ -82,21 +90,55 @@ def made_from(snapshot: Snapshot) -> str:
     return digest(msgspec.json.encode([levels.title_of(snapshot), covered, listed, mentioned]).decode())
 
 
-def level4(snapshot: Snapshot, links: Links, repository: Repository, count: CountTokens) -> Level4:
-    """Return the content of the document of source files; reads the listed files and their last commits.
-
-    `count` is a function that returns the tokens of a file from its path and text.
-    """
+def _chosen(snapshot: Snapshot) -> list[tuple[Page | None, list[str]]]:
+    """Return the files of each section, and with None those that no section covers but pages refer to."""
     names = snapshot.files.names()
     chosen: list[tuple[Page | None, list[str]]] = []
     chosen += [(page, repository_paths.matching(names, page.paths)) for page in snapshot.outline.sections]
     covered = {path for _, paths in chosen for path in paths}
     referenced = {path for page in _pages(snapshot) for path in referenced_files(page, names)}
     chosen.append((None, sorted(referenced - covered)))
+    # A section with globs links to its group, even if no file matches.
+    return [(page, paths) for page, paths in chosen if paths or (page and page.paths)]
+
+
+def is_current(snapshot: Snapshot, links: Links, text: str) -> bool:
+    """Return whether a document of source files lists the files that it should, under the present titles."""
+    titles, targets = [levels.title_of(snapshot)], []
+    for page, paths in _chosen(snapshot):
+        titles += [markdown.inline(page.title)] if page else []
+        targets += [links.marker(page.id)] if page else []
+        targets += [links.file(path) for path in paths[:_ROWS]]
+    shown, *wanted = (f" {' '.join(markdown.words(each))} " for each in (text, *titles))
+    return _targets(text) == targets and all(title in shown for title in wanted)
+
+
+def _targets(text: str) -> list[str]:
+    return _TARGETS.findall(CODE_SPAN.sub("", text))
+
+
+def missing(snapshot: Snapshot, links: Links, text: str) -> list[str]:
+    """Return the files to which a document of source files leads and which are gone."""
+    names = {links.file(path): path for path in snapshot.files.names()}
+    up = links.file("")
+    targets = (target for target in _targets(text) if target.startswith(up) and target not in names)
+    return [unquote(target.removeprefix(up)) for target in targets]
+
+
+def level4(
+    snapshot: Snapshot, links: Links, repository: Repository, count: CountTokens, *, live: bool = False
+) -> Level4:
+    """Return the content of the document of source files; reads the listed files and their last commits.
+
+    `count` is a function that returns the tokens of a file from its path and text.
+    """
+    chosen, has_figures = _chosen(snapshot), live or snapshot.config.format == 1
     listed = {path for _, paths in chosen for path in paths[:_ROWS]}
     contents = snapshot.files.read(listed)
-    changed = last_changes(repository, listed)
-    rows = {path: _row(links, path, contents.get(path), changed.get(path, ""), count) for path in listed}
+    revision = "HEAD" if snapshot.source in ("disk", "index") else snapshot.source
+    changed = last_changes(repository, listed, revision) if has_figures else {}
+    cell = markdown.in_cell if has_figures else str  # without figures it is no table
+    rows = {path: _row(links, path, contents.get(path), changed.get(path, ""), count, cell) for path in listed}
     groups = [
         SourceGroup(
             ListEntry(page.id, markdown.inline(page.title), links.marker(page.id)) if page else None,
@@ -104,9 +146,8 @@ def level4(snapshot: Snapshot, links: Links, repository: Repository, count: Coun
             max(len(paths) - _ROWS, 0),
         )
         for page, paths in chosen
-        if paths or (page and page.paths)  # a section with globs links to its group, even if no file matches
     ]
-    return Level4(levels.title_of(snapshot), tuple(groups))
+    return Level4(levels.title_of(snapshot), tuple(groups), has_figures, live)
 
 
 def referenced_files(page: Page, names: frozenset[str]) -> dict[str, str]:
@@ -131,11 +172,13 @@ def _mentions(page: Page) -> set[str]:
     return {item.text for item in mentions.in_text(page.body) if item.text.startswith("§4.")}
 
 
-def _row(links: Links, path: str, content: bytes | None, changed: str, count: CountTokens) -> SourceFile:
-    """Return the row of a file in the document of level 4."""
+def _row(
+    links: Links, path: str, content: bytes | None, changed: str, count: CountTokens, cell: Callable[[str], str]
+) -> SourceFile:
+    """Return the row of a file in the document of level 4; `cell` makes a line of Markdown fit for the row."""
     from memctl.pages import outline  # only level 4 reads files
 
-    link, title = links.file(path), markdown.in_cell(markdown.code(path))
+    link, title = links.file(path), cell(markdown.code(path))
     text = _text(content)
     if text is None:  # the file is too large, or not text
         return SourceFile(f"§4.{path}", title, link, len(content or b""), None, changed[:10], "", ())
@@ -144,7 +187,7 @@ def _row(links: Links, path: str, content: bytes | None, changed: str, count: Co
     entries = tuple(
         ListEntry(f"§4.{path}:{m.line}", markdown.code(m.title), f"{link}#L{m.line}") for m in _main_markers(marked)
     )
-    purpose, more = markdown.cell(outline.purpose(path, text)), len(marked) - len(entries)
+    purpose, more = cell(markdown.inline(outline.purpose(path, text))), len(marked) - len(entries)
     return SourceFile(f"§4.{path}", title, link, len(content or b""), tokens, changed[:10], purpose, entries, more)
 
 

@@ -57,7 +57,8 @@ class Level1(msgspec.Struct, frozen=True):
 
     - `decisions`: the key decisions; `has_decisions`: whether there is any accepted decision, key decision or not.
     - `more`: the text of the project's page below headings that memctl does not know.
-    - `updated`, `agent`: the time of the latest page or record that it shows, and who wrote it.
+    - `updated`, `agent`: in format 1 the time of the latest page or record that it shows, and who wrote it.
+    - `is_numbered`: whether the priorities have numbers, as in format 1; formatters do not agree on numbers.
     """
 
     title: str
@@ -72,6 +73,7 @@ class Level1(msgspec.Struct, frozen=True):
     more: str
     updated: str
     agent: str
+    is_numbered: bool
 
 
 class Level2(msgspec.Struct, frozen=True):

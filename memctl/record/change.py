@@ -10,6 +10,8 @@ from memctl.record.parser import parse
 from memctl.record.record import Record
 
 REDACT = "redact"  # the operation that may change the text of accepted decisions: it removes secrets
+HANDOVERS = ("handoff", "accept", "decline", "withdraw")  # the operations that may change who owns a section
+AT_ONCE = (*HANDOVERS, "upgrade")  # the operations whose commit others have to see at once
 RENUMBER = "renumber"  # the operation whose deletions lose no text: it writes the text to a file with another name
 
 

@@ -12,11 +12,11 @@ from memctl.record.frontmatter import read_yaml
 
 FORMAT = 2  # of new memories; format 1 is read and written as before, until `memctl upgrade`
 DEFAULT_BRANCH = "default-branch"  # a value of `docs`
-EACH, BATCH = "each", "batch"  # the values of `commits`
+EACH, LATER, BATCH = "each", "later", "batch"  # the values of `commits`; `batch`, of older versions, means `later`
 COMMITS_HINT = """write one of these lines:
   commits: each                        (config.yaml: every change is a commit of the branch)
-  commits: batch                       (config.yaml: your next commit or `memctl commit` squashes the changes into one)
-  git config memctl.commits each       (or batch; for this clone alone, and it overrides config.yaml)"""
+  commits: later                       (config.yaml: you commit changes with the code, or `memctl commit` does)
+  git config memctl.commits each       (or later; for this clone alone, and it overrides config.yaml)"""
 _HINTS = {  # by the name of the setting with the wrong value
     "llm": "only `use: false` is allowed in config.yaml; each user chooses a model: "
     "`git config --global memctl.llm.provider`",
@@ -108,8 +108,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     model: str = "claude"  # the model whose tokens budgets count
     # The branches on which rendered documents are in Git: all (True), none (False), or the default branch.
     docs: bool | Literal["default-branch"] = True
-    # Whether each change becomes a commit of the branch at once, or several together.
-    commits: Literal["each", "batch"] = "each"
+    # Whether memctl commits each change to the branch at once, or leaves that to the user.
+    commits: Literal["each", "later", "batch"] = "each"
     default_branch: str = ""  # for `docs: default-branch`; "": the branch that origin/HEAD names
     check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
     search_weights: SearchWeights = SearchWeights()

@@ -33,6 +33,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     importance_gte: int = 0
     paths: frozenset[str] | None = None
     agent: str = ""
+    assignee: str = ""  # with or without an @
     since: str = ""
     until: str = ""
     archived: bool | None = False  # None: archived or not
@@ -62,6 +63,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         yield "timestamp", ">=", self.since
         yield "timestamp", "<=", self.until
         yield "agent_id", "is", self.agent
+        yield "assignees", "has", self.assignee.strip().lstrip("@").casefold()
         yield from (("tags", "has", tag) for tag in self.tags)
 
 

@@ -56,7 +56,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     - `prefix` is the beginning of the type's ids, three capital letters.
     - `verb` names the operation that makes a record, in commit subjects. If the type has a `help`, there is a command
       of this name, too.
-    - `defaults` are front matter keys that only this type has, with default values.
+    - `defaults` are front matter keys that not all types have, with default values; None for no value. `importance`
+      and the values of IMPORTANCE_BY_SEVERITY can't change any more, since records of format 2 rely on them.
     - `steps` are the statuses; a new record gets the first.
     - `resolved` is the status that `memctl resolve` sets ("" for none).
     - `is_knowledge` is False for handoffs, which are about work and not about the project.
@@ -180,7 +181,7 @@ ISSUE = Kind(
         ),
     ),
     importance=6,
-    defaults={"severity": "medium"},
+    defaults={"severity": "medium", "assignee": None},
     steps=(
         StatusStep("open", 0, ("in-progress", "resolved", "wontfix")),
         StatusStep("in-progress", 1, ("open", "resolved", "wontfix")),
@@ -211,7 +212,7 @@ STATE = Kind(
         ),
         ('memctl state --update STA-2025-11-04-002 --done PATCH --next "Finish DELETE"', "Update a recorded state."),
     ),
-    defaults={"completion_percentage": 0},
+    defaults={"completion_percentage": 0, "assignee": None},
     steps=(
         StatusStep("active", 0, ("done", "superseded")),
         StatusStep("done", 1, ("active", "superseded"), is_closed=True),

@@ -6,21 +6,19 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from operator import itemgetter
-from types import NoneType
 from typing import Any
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import frontmatter, ids, record_form
+from memctl.record import frontmatter, ids
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.frontmatter import parse_frontmatter
-from memctl.record.kinds import KINDS, SEVERITIES
+from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, KINDS, SEVERITIES
 from memctl.record.record import FIELDS, LISTS, TIMES, TITLE, TITLE_LIMIT, Record
 from memctl.text import timestamps
 from memctl.text.lazy_regex import lazy_regex
 
-_COUNTERS = ("access_count", "last_accessed")
 _LINKS = ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "aliases")
 # Line ends, other control characters, and characters that change the order in which text is shown.
 CONTROL_CHARACTERS = lazy_regex("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -31,6 +29,8 @@ _OPTIONAL = dict(zip(reversed(Record.__struct_fields__), reversed(Record.__struc
 _REQUIRED = tuple(name for name in FIELDS if _OPTIONAL.get(name, msgspec.NODEFAULT) is msgspec.NODEFAULT)
 _DEFAULTS: dict[str, Any] = {**_OPTIONAL, **dict.fromkeys(_REQUIRED), **{name: [] for name in LISTS}}
 _KEYS_OF = itemgetter(*FIELDS)
+# What the slim form of a record leaves out (`record_form`); "" stands for the memory's own project.
+DEFAULTS: dict[str, Any] = {"is_archived": False, "access_count": 0, "project_id": ""}
 _ALLOWED = {
     "id": ids.ALLOWED,
     "memory_id": "a UUID in lower case",
@@ -73,6 +73,25 @@ def parse_new(text: str, path: str, what: str) -> tuple[Record, str]:
         raise MemctlError(f"{what} is not a valid record:\n{error}") from None
 
 
+def is_slim(values: Mapping[str, Any]) -> bool:
+    """Return whether the front matter of a record has the slim form."""
+    return "memory_type" not in values
+
+
+def derived(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that the front matter of a slim record does not write; {} if its id names no type."""
+    kind = ids.kind_of(str(values.get("id")))
+    if kind is None:
+        return {}
+    importance = IMPORTANCE_BY_SEVERITY.get(str(values.get("severity")), kind.importance)
+    return {"memory_type": kind.name, "importance": importance, **DEFAULTS}
+
+
+def assignee(value: Any) -> str | None:
+    """Return the value of `assignee` as text: in format 1 it was a key of the user's own, such as a list."""
+    return ", ".join(map(str, value if isinstance(value, list) else [value])) or None
+
+
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
     """Return the errors in a record's front matter as pairs of a field and a message, in the order of the fields.
 
@@ -86,13 +105,13 @@ def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tup
     """Return the record with these values, None if some are invalid, and pairs of field and message for those."""
     if None in values.values():
         values = {name: value for name, value in values.items() if value is not None}
-    if record_form.is_slim(values):
-        if ids.kind_of(str(values.get("id"))) is None:  # nothing else says what type it has
+    if is_slim(values):
+        implied = derived(values)
+        if not implied:  # nothing else says what type it has
             return None, [("id", disallowed(values["id"], ids.ALLOWED) if "id" in values else "is missing")]
-        values = {**record_form.derived(values), **values}
-    if type(values.get("assignee")) not in (str, NoneType):  # a key of the user's own in format 1, such as a list
-        named = values["assignee"]
-        values = {**values, "assignee": ", ".join(map(str, named if isinstance(named, list) else [named]))}
+        values = {**implied, **values}
+    if "assignee" in values:
+        values = {**values, "assignee": assignee(values["assignee"])}
     try:
         # The path is set last, since a file may have an unknown key called `path`.
         record = msgspec.convert((*_KEYS_OF({**_DEFAULTS, **values}), path), Record)
@@ -205,21 +224,6 @@ def disallowed(value: object, allowed: str) -> str:
     if len(shown) > 60:
         return f"{shown[:57] + '…'!r} ({len(shown):,} characters) is not {allowed}"
     return f"{shown!r} is not {allowed}"
-
-
-def differs_only_in_retrievals(base: str, now: str) -> bool:
-    """Return whether two versions of a record's file differ in nothing but their form and when it was retrieved.
-
-    `base` and `now` are the whole texts of the file. The result is False if one has no readable front matter.
-    """
-    try:
-        (before, body), (after, body_now) = frontmatter.read(base), frontmatter.read(now)
-    except FrontMatterError:
-        return False
-    if record_form.is_slim(before) != record_form.is_slim(after):
-        before, after = (record_form.slim(values, str(values.get("project_id"))) for values in (before, after))
-    counted = dict.fromkeys(_COUNTERS)
-    return body == body_now and {**before, **counted} == {**after, **counted}
 
 
 def has_foreign_name(text: str, name: str) -> bool:

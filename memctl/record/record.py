@@ -72,6 +72,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         return not self.is_archived and self.status not in self.kind.closed_statuses
 
     @property
+    def assignees(self) -> tuple[str, ...]:
+        """The names in `assignee` as they are compared: in lower case, and without an @."""
+        names = self.assignee.split(",") if self.assignee else ()
+        return tuple(name.strip().lstrip("@").casefold() for name in names)
+
+    @property
     def place(self) -> str:
         """The marker of the page to which the record belongs, §2.N or §3.N; "" for none.
 

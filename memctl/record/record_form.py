@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from memctl.record import frontmatter, ids
-from memctl.record.kinds import IMPORTANCE_BY_SEVERITY
+from memctl.record import frontmatter
+from memctl.record.errors import FrontMatterError
+from memctl.record.parser import DEFAULTS, assignee, derived, is_slim
 from memctl.record.record import FIELDS, ORDER
 
 if TYPE_CHECKING:
@@ -33,21 +34,7 @@ SLIM_ORDER = (
     "agent_id", "project_id",
     "relates_to", "blocks", "blocked_by", "supersedes", "parent_memory_id", "code_refs",
 )  # fmt: skip
-_DEFAULTS = {"is_archived": False, "access_count": 0, "project_id": ""}
-
-
-def is_slim(values: Mapping[str, Any]) -> bool:
-    """Return whether the front matter of a record has the slim form."""
-    return "memory_type" not in values
-
-
-def derived(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that the front matter of a slim record does not write; {} if its id names no type."""
-    kind = ids.kind_of(str(values.get("id")))
-    if kind is None:
-        return {}
-    importance = IMPORTANCE_BY_SEVERITY.get(str(values.get("severity")), kind.importance)
-    return {"memory_type": kind.name, "importance": importance, **_DEFAULTS}
+_COUNTERS = ("access_count", "last_accessed")
 
 
 def complete(values: Mapping[str, Any], project: str) -> dict[str, Any]:
@@ -69,11 +56,13 @@ def slim(values: Mapping[str, Any], project: str) -> dict[str, Any]:
     kept = _without_defaults(values)
     if kept.get("project_id") == project:
         del kept["project_id"]
+    if "assignee" in kept:
+        kept["assignee"] = assignee(kept["assignee"])
     return {**{name: kept[name] for name in SLIM_ORDER if name in kept}, **kept}
 
 
 def _without_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
-    implied = {**_DEFAULTS, **derived(values)}
+    implied = {**DEFAULTS, **derived(values)}
     return {
         name: value
         for name, value in values.items()
@@ -130,3 +119,18 @@ def to_slim(text: str, project: str = "") -> str:
 def _has_comment(head: str) -> bool:
     """Return whether a line of a front matter is a comment."""
     return any(line.lstrip().startswith("#") for line in head.split("\n"))
+
+
+def differs_only_in_retrievals(base: str, now: str) -> bool:
+    """Return whether two versions of a record's file differ in nothing but their form and when it was retrieved.
+
+    `base` and `now` are the whole texts of the file. The result is False if one has no readable front matter.
+    """
+    try:
+        (before, body), (after, body_now) = frontmatter.read(base), frontmatter.read(now)
+    except FrontMatterError:
+        return False
+    if is_slim(before) != is_slim(after):
+        before, after = (slim(values, str(values.get("project_id"))) for values in (before, after))
+    counted = dict.fromkeys(_COUNTERS)
+    return body == body_now and {**before, **counted} == {**after, **counted}

@@ -210,8 +210,15 @@ class Catalogue(Protocol):
         Handoffs count only if `with_handoffs` is True.
         """
 
-    def titles(self, memory_type: str) -> list[str]:
-        """Return the titles of all records of a type."""
+    def titles(self, memory_type: str, *, only_open: bool = False) -> list[str]:
+        """Return the titles of all records of a type, or of those that are open."""
+
+    def rejecting(self, words: Iterable[str], most: int) -> list[Record]:
+        """Return the decisions that rejected what has one of some words; a word of more than `most` counts for none.
+
+        That are decisions with such an alternative, and those with such a title that are rejected or superseded. A word
+        may be the beginning of one, in lower case.
+        """
 
     def recorded_since(self, moment: int) -> int:
         """Return how many records were made after a moment, which is in Unix seconds; imported records don't count."""

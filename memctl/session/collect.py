@@ -12,7 +12,7 @@ from memctl.session import trail
 from memctl.session.active import Running
 from memctl.session.summary import SessionSummary, summarize
 from memctl.session.trail import Places
-from memctl.store import batches
+from memctl.store import changes_ref
 from memctl.store.memory import Memory
 from memctl.text.lazy_regex import lazy_regex
 from memctl.transcript.events import Session
@@ -83,10 +83,10 @@ def _recorded(memory: Memory, running: Running) -> Iterable[str]:
     if not memory.repository.has_head():
         return ()
     revisions = f"{running.commit}..HEAD" if running.commit else "HEAD"
-    made = batches.commits(memory, [memory.prefix], revisions)
-    return dict.fromkeys(
-        identifier for c in reversed(made) if c.trailers.session == running.id for identifier in c.trailers.ids
-    )
+    made = history.commits(memory.repository, [memory.prefix], revisions)
+    here = [commit for commit in made if commit.trailers.session == running.id]
+    made = [*changes_ref.of_session(memory, running.id), *here]
+    return dict.fromkeys(identifier for commit in reversed(made) for identifier in commit.trailers.ids)
 
 
 def _changes(memory: Memory, session: Session, before: str, running: Running | None) -> Iterator[FileChange]:

@@ -27,7 +27,7 @@ from memctl.session.probes import Probe
 from memctl.session.proposals import Proposal
 from memctl.session.summary import SessionSummary
 from memctl.session.trim import FittedPage
-from memctl.store import batches, files, load, lock, sessions_ref
+from memctl.store import changes_ref, files, load, lock, sessions_ref
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
@@ -241,7 +241,8 @@ def recover(memory: Memory, session: Running) -> Outcome | None:
             if not entry.undone and entry.change.op == OP and entry.change.session == session.id:
                 is_to_be_made = entry.stage == PENDING
                 return commit.commit_waiting(memory, waiting, entry) if is_to_be_made else Outcome(entry.change)
-    for made in (*_commits_since(memory, session.ending), *_commits_beside(memory, session)):
+    left = changes_ref.of_session(memory, session.id)
+    for made in (*_commits_since(memory, session.ending), *_commits_beside(memory, session), *left):
         if OP in made.trailers.ops and made.trailers.session == session.id:
             return Outcome(
                 Change(op=OP, title=session.id, ids=made.trailers.ids, session=session.id), commit=made.commit
@@ -253,8 +254,8 @@ def _commits_since(memory: Memory, ending: str) -> list[Commit]:
     """Return the memory's commits since a session was marked as ending; all of them if that commit no longer exists."""
     if ending != active.NO_COMMIT:
         with suppress(git.GitFailed):  # history was rewritten, and the old commit pruned
-            return batches.commits(memory, [memory.prefix], f"{ending}..HEAD")
-    return batches.commits(memory, [memory.prefix])
+            return history.commits(memory.repository, [memory.prefix], f"{ending}..HEAD")
+    return history.commits(memory.repository, [memory.prefix])
 
 
 def _commits_beside(memory: Memory, session: Running) -> list[Commit]:

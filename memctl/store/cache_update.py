@@ -16,6 +16,7 @@ import msgspec
 from memctl.git import git, trees
 from memctl.record import mentions
 from memctl.record.errors import Fault, InvalidRecord
+from memctl.record.kinds import DECISION
 from memctl.record.mentions import Mention
 from memctl.record.pages import code_path
 from memctl.record.parser import parse
@@ -33,7 +34,8 @@ _MOST_ADVANCED = 100  # paths of a commit over which `advance` updates the cache
 _MOST_LOGGED = 1_000  # changed files that the cache lists with the update in which they changed
 # How many token counts and digests to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "clean": 20_000}
-_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 27)})"
+_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 29)})"
+_ALTERNATIVES = next(f"## {field.heading}\n" for field in DECISION.fields if field.name == "alternatives_considered")
 _ENCODE = msgspec.msgpack.Encoder().encode
 _IGNORE = f"\n{mentions.IGNORE}:"
 
@@ -301,13 +303,23 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
     mentions = _ENCODE(item.mentions) if item.mentions else None
     stored = (item.path, number, item.stat, packed, faults, mentions)
     if record is None:
-        return *stored, *(None,) * 20, item.blob
+        return *stored, *(None,) * 22, item.blob
     columns = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
     marks = (item.weight, int(item.is_suspicious), int(item.has_controls), int(item.has_blockers))
     dated = (record.timestamp, *marks, record.recorded, record.title, record.id, record.status)
-    lists = (f",{','.join(values)}," if values else "" for values in (record.tags, record.aliases))  # none has a comma
+    named = (record.tags, record.aliases, record.assignees)
+    tags, aliases, assignees = (f",{','.join(values)}," if values else "" for values in named)  # none has a comma
     place = (int(record.is_archived), record.section, record.agent_id)
-    return *stored, *columns, *dated, *place, *lists, record.expires_at, item.blob
+    rejected = _rejected(record, item.body)
+    return *stored, *columns, *dated, *place, tags, aliases, record.expires_at, rejected, assignees, item.blob
+
+
+def _rejected(record: Record, body: str) -> str:
+    """Return in lower case the alternatives of a decision, or its title if it is rejected or superseded, "" if none."""
+    if record.memory_type != DECISION.name or record.status in ("rejected", "superseded"):
+        return record.title.lower() if record.memory_type == DECISION.name else ""
+    start = body.find(_ALTERNATIVES)
+    return body[start + len(_ALTERNATIVES) :].partition("\n## ")[0].lower() if start >= 0 else ""
 
 
 def erase(cache: Cache) -> None:

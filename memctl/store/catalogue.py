@@ -172,8 +172,15 @@ class StoredCatalogue:
         records = self._records("record NOT NULL AND type != ? ORDER BY timestamp DESC, path DESC LIMIT 1", aside)
         return records[0] if records else None
 
-    def titles(self, memory_type: str) -> list[str]:
-        return self._column("title", "type = ?", memory_type)
+    def titles(self, memory_type: str, *, only_open: bool = False) -> list[str]:
+        return self._column("title", f"type = ?{' AND is_open' * only_open}", memory_type)
+
+    def rejecting(self, words: Iterable[str], most: int) -> list[Record]:
+        found: dict[str, None] = {}
+        for word in words:
+            rows = self._column("path", "rejected <> '' AND instr(rejected, ?) LIMIT ?", word, most + 1)
+            found |= dict.fromkeys(rows if len(rows) <= most else ())
+        return self.at(found)
 
     def recorded_since(self, moment: int) -> int:
         return int(self._column("count(*)", "recorded > ?", moment)[0])

@@ -1,4 +1,4 @@
-"""Commit messages of memctl: subject and trailers for changes, and for the commits that end a batch."""
+"""Commit messages of memctl: subject, body and trailers for changes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ TYPE = "docs(memory)"
 _MAX_IDS = 200  # a trailer per record, but not ten thousand of them in one message
 
 
-def compose(changes: Sequence[Change], base: str = "") -> str:
-    """Return the message of the commit that contains `changes`: one change, or several that share files.
+def compose(changes: Sequence[Change], branch: str = "") -> str:
+    """Return the message of the commit that contains `changes`; that of several lists them in its body.
 
-    `base` is the commit before the batch to which the new commit belongs; "" if it belongs to none.
+    `branch` is, for refs/memctl/changes, the branch on which the change was made.
     """
     ops = ", ".join(dict.fromkeys(change.op for change in changes))
     names = dict.fromkeys(name for change in changes for name in change.ids or (change.title,))
     subject = f"{TYPE}: {ops} {changes[0].title if len(changes) == 1 else ', '.join(names)}"
+    listed = [f"- {message.one_line(f'{change.op} {change.title}')}" for change in changes] if len(changes) > 1 else []
+    body = "\n".join(line for item in listed for line in message.wrap(item))
     trailers: list[tuple[str, str]] = []
     for change in changes:
         trailers.append(("Memctl-Op", change.op))
@@ -36,34 +38,4 @@ def compose(changes: Sequence[Change], base: str = "") -> str:
             ("Memctl-Session", change.session),
             ("Memctl-Reason", change.reason),
         ]
-    return message.compose(subject, "", [*trailers, ("Memctl-Base", base)])
-
-
-def compose_squash(subjects: Sequence[str], trailers: Sequence[message.Trailers], base: str, tip: str) -> str:
-    """Return the message of the commit that squashes a batch.
-
-    `subjects` and `trailers` are the subjects and trailers of the batch's changes, oldest first. The message lists all
-    subjects; if there is only one change, its subject is the subject of the message. `base` is the commit before the
-    batch, `tip` the batch's last change.
-    """
-    listed = [subject.removeprefix(f"{TYPE}: ") for subject in subjects]
-    ids = dict.fromkeys(name for trailer in trailers for name in trailer.ids)
-    names = ", ".join(ids)
-    subject = listed[0] if len(listed) == 1 else f"{len(listed)} changes{': ' if names else ''}{names}"
-    lines = [("Memctl-Op", op) for trailer in trailers for op in trailer.ops]
-    lines += [("Memctl-Id", name) for name in ids] if len(ids) <= _MAX_IDS else [("Memctl-Count", str(len(ids)))]
-    lines += [("Memctl-Actor", trailer.actor) for trailer in trailers]
-    lines += [("Memctl-Session", trailer.session) for trailer in trailers]
-    items = [message.shorten(f"- {message.one_line(text)}") for text in listed] if len(listed) > 1 else []
-    lines += [("Memctl-Base", base), ("Memctl-Changes", tip)]
-    return message.compose(f"{TYPE}: {subject}", "\n".join(items), lines)
-
-
-def compose_join(base: str, tip: str, commit: str) -> str:
-    """Return the message of the commit that joins a branch with a batch that the user committed without a squash.
-
-    `base` is the commit before the batch, `tip` the batch's last change, and `commit` the user's commit, which contains
-    the batch's files.
-    """
-    trailers = [("Memctl-Base", base), ("Memctl-Changes", tip), ("Memctl-Commit", commit)]
-    return message.compose(f"{TYPE}: join the branch with a batch of its changes", "", trailers)
+    return message.compose(subject, body, [*trailers, ("Memctl-Branch", branch)])

@@ -5,8 +5,8 @@ kinds:
 
 - A write (`pending/`). The file `….writing.json` exists while files are being replaced; after a crash it says how to
   finish the write, which `write.recovery` does. `….pending.json` waits for a commit that could not be made, and has its
-  message; `….held.json` waits because the user asked for no commit. The entry has the whole texts of the files before
-  and after the change, so that memctl can see whether the change is still there, and write it again.
+  message; `….held.json` waits because the user makes the commit, or asked for none. The entry has the whole texts of
+  the files before and after the change, so that memctl can see whether the change is still there, and write it again.
 - A two-phase step (`intents/`), which moves ownership and writes a record: `write.ownership_transaction`.
 - A move of the worktree to another commit (`move.json`): `write.checkout_log`.
 - A job of a hook (`undone/`): `store.job_queue`. It does not import this module, since a host waits for it.
@@ -80,15 +80,17 @@ class _EntryFile(msgspec.Struct, frozen=True):
     undone: bool = False
     announced: bool = False
     allow_secret: bool = False
+    recorded: str = ""
 
 
 class PendingEntry(_EntryFile, frozen=True, kw_only=True):
     """A pending change: its file in the journal, its stage, and why it has no commit.
 
     `stage` is WRITING while the change's files are being replaced, then PENDING or HELD. `held` says that the user
-    asked for no commit. `base` is HEAD's commit when the change began, "" if there was none (or if an older memctl did
-    not store it). `undone` says that the change was last found neither on the disk nor in a commit, and `announced`
-    that a message has said so. With `allow_secret` the change may contain what looks like a credential.
+    makes the commit, or asked for none. `recorded` is the change's commit on refs/memctl/changes, "" if it has none.
+    `base` is HEAD's commit when the change began, "" if there was none (or if an older memctl did not store it).
+    `undone` says that the change was last found neither on the disk nor in a commit, and `announced` that a message has
+    said so. With `allow_secret` the change may contain what looks like a credential.
     """
 
     file: Path
@@ -96,7 +98,7 @@ class PendingEntry(_EntryFile, frozen=True, kw_only=True):
 
     @property
     def written(self) -> str:
-        """The stage of this change once its files are written: HELD if the user asked for no commit, else PENDING."""
+        """The stage of this change once its files are written: HELD if others commit it, else PENDING."""
         return HELD if self.held else PENDING
 
     @property
@@ -109,8 +111,8 @@ class PendingEntry(_EntryFile, frozen=True, kw_only=True):
 def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: bool) -> PendingEntry:
     """Write the journal's entry of a change, before the first file of the change is written; return the entry.
 
-    `folder` is that of the pending changes; `base` is the id of HEAD's commit. `held` says that the user asked for no
-    commit, `allow_secret` that the change may contain what looks like a credential.
+    `folder` is that of the pending changes; `base` is the id of HEAD's commit. `held` says that memctl does not commit
+    it by itself, `allow_secret` that the change may contain what looks like a credential.
     """
     file = new_file(folder, f".{WRITING}.json")
     return _write_entry(PendingEntry(change, file=file, stage=WRITING, held=held, base=base, allow_secret=allow_secret))

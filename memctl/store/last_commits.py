@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
 import msgspec
@@ -18,8 +18,8 @@ from memctl.errors import MemctlError
 from memctl.git import git, trees
 from memctl.git.introductions import Introduction, introductions
 from memctl.record.kinds import BY_FOLDER
-from memctl.record.parser import differs_only_in_retrievals
-from memctl.store import batches, files, load
+from memctl.record.record_form import differs_only_in_retrievals
+from memctl.store import files, load
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory
 
@@ -61,7 +61,7 @@ def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) 
     if at is not None:
         find = _history_lookup(memory, paths, head)
     else:
-        find, read = _worktree_lookup(memory, paths, head)
+        find, read = _head_lookup(memory, paths, head)
         top = os.fspath(repository.top)  # paths are strings: with Path this took four times as long
         on_disk = [path for path in paths if os.path.isfile(f"{top}/{path}")]
         result = _find_introductions(memory, _worktree_blobs(memory, on_disk, head, read), find)
@@ -124,7 +124,7 @@ def _is_same(before: bytes | None, now: bytes | None) -> bool:
 
 def _history_lookup(memory: Memory, paths: Iterable[str], head: str) -> _Find:
     wanted = sorted(set(paths))
-    result = _by_text(_introductions(memory, wanted, head) if wanted else ())
+    result = _by_text(introductions(memory.repository, wanted, head) if wanted else ())
     return lambda path, blob: result.get((path, blob))
 
 
@@ -134,33 +134,6 @@ def _by_text(introductions: Iterable[Introduction]) -> dict[tuple[str, str], Int
     for introduction in introductions:
         result.setdefault((introduction.path, introduction.blob), introduction)
     return result
-
-
-def _introductions(memory: Memory, paths: Sequence[str], revisions: str) -> Iterator[Introduction]:
-    """Yield the introductions of texts, latest first.
-
-    A text that a squash introduced is attributed to the change of the batch, if this clone has the changes.
-    """
-    batch, of_batch = "", dict[tuple[str, str], Introduction]()
-    for introduction in introductions(memory.repository, paths, revisions):
-        if introduction.squashed and introduction.squashed != batch:
-            batch, of_batch = introduction.squashed, {}
-            if len(batches.existing_commits(memory, batch.split(".."))) == 2:
-                of_batch = _by_text(introductions(memory.repository, paths, batch, first_parent=True))
-                yield from of_batch.values()
-        if not introduction.squashed or (introduction.path, introduction.blob) not in of_batch:
-            yield introduction
-
-
-def _worktree_lookup(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, _Read]:
-    """Return functions that search the open batch and the history of HEAD, with the cache if it can be used."""
-    find, read = _head_lookup(memory, paths, head)
-    batch = batches.current(memory)
-    if batch is None:
-        return find, read
-    revisions = f"{batch.base}..{batch.tip}"
-    newest = _by_text(introductions(memory.repository, sorted(paths), revisions, first_parent=True))
-    return lambda path, blob: newest.get((path, blob)) or find(path, blob), read
 
 
 def _head_lookup(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, _Read]:
@@ -203,7 +176,7 @@ def _update_table(memory: Memory, cache: Cache, head: str) -> bool:
     start = start if start and history.is_ancestor(memory.repository, start, head) else ""
     revisions = f"{start}..{head}" if start else head
     folders = [memory.tracked(folder) for folder in BY_FOLDER]
-    result = _by_text(_introductions(memory, folders, revisions))
+    result = _by_text(introductions(memory.repository, folders, revisions))
     with cache.transaction("BEGIN IMMEDIATE"):
         known = _stored_head(cache)
         if start and known not in (before, now):  # another process has updated the table meanwhile

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FOLDER = ".memory"
 CONFIG = "config.yaml"
+BATCH = "batch"  # the file by which a memctl before `commits: later` marked an open batch of changes
 DOCUMENTS = "docs"  # the folder of the rendered documents
 JOBS = "undone"  # the folder of the jobs that hooks left (`store.job_queue`), beside the folders of sessions
 LAST = "last"  # the file with the id of the last record that was recorded in the worktree

@@ -31,7 +31,7 @@ import msgspec
 from memctl.git import git, trees
 from memctl.record.change import Change
 from memctl.record.frontmatter import clean_newlines
-from memctl.store import batches, files, journal
+from memctl.store import files, journal
 from memctl.store.journal import HELD, WRITING, PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.memory_root import DOCUMENTS
@@ -46,17 +46,6 @@ _MOST_COMMITS = 200  # the latest commits of a path, one of which may continue a
 
 
 def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
-    """Return the files with uncommitted changes, by path below `.memory/`, each with its two letters of `git status`.
-
-    The letters are such as " M" for a modified file. Files in the commits of an open batch count as committed. With
-    `ignored` the files that Git ignores are included.
-    """
-    paths = differing_from_head(memory, ignored=ignored)
-    batch = batches.current(memory)
-    return batches.differing_from_tip(memory, batch, paths) if batch else paths
-
-
-def differing_from_head(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
     """Return the files that differ from HEAD, by path below `.memory/`, each with its two letters of `git status`.
 
     The letters are such as "M " for a file that differs in the index, and " M" for a file that differs on the disk

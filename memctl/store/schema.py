@@ -25,6 +25,7 @@ CREATE INDEX expiring ON records (expires_at) WHERE expires_at NOT NULL;
 CREATE INDEX renamed ON records (path) WHERE aliases <> '';
 CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
 CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
+CREATE INDEX rejecting ON records (path) WHERE rejected <> '';
 CREATE INDEX referring ON code_refs (path);
 CREATE INDEX with_control_characters ON records (path) WHERE has_controls;
 """
@@ -35,7 +36,7 @@ CREATE TABLE records (
     type TEXT, place TEXT, is_open INTEGER, importance INTEGER, severity TEXT, timestamp TEXT,
     weight INTEGER, is_suspicious INTEGER, has_controls INTEGER, has_blockers INTEGER, recorded INTEGER, title TEXT,
     id TEXT, status TEXT, is_archived INTEGER, section TEXT, agent_id TEXT, tags TEXT, aliases TEXT,
-    expires_at TEXT,
+    expires_at TEXT, rejected TEXT, assignees TEXT,
     blob TEXT
 ) WITHOUT ROWID;
 CREATE TABLE tags (tag TEXT, place TEXT, count INTEGER, PRIMARY KEY (tag, place)) WITHOUT ROWID;

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from memctl.errors import MemctlError
 from memctl.git import hook_commits
 from memctl.record.config import DEFAULT_BRANCH
-from memctl.store import batches
+from memctl.store import changes_ref
 from memctl.store.memory import Memory
 from memctl.store.memory_root import CONFIG
 
@@ -15,7 +15,7 @@ from memctl.store.memory_root import CONFIG
 def faults(memory: Memory) -> list[MemctlError]:
     """Return an error for each setting, in config.yaml or of Git, whose value is invalid or names a missing branch."""
     result = []
-    checks: tuple[Callable[[Memory], object], ...] = (_check_hook_commits, batches.mode, _check_default_branch)
+    checks: tuple[Callable[[Memory], object], ...] = (_check_hook_commits, changes_ref.is_later, _check_default_branch)
     for check in checks:
         try:
             check(memory)

@@ -139,14 +139,14 @@ def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[s
 
 def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None], str]:
     """Return the documents of a merged memory that differ from those in it (None: to be deleted), and a warning."""
-    if not documents.belong_here(memory, snapshot.config):
+    if not documents.follow_writes(memory, snapshot.config):
         return {}, ""
     try:
         making = documents.renderer(memory, snapshot)
         comparison = comparing.compare(making)
         texts = dict(comparison.stale)
         if comparison.sources_stale:
-            texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, documents.counter(memory).tokens_of)
+            texts[f"{FOLDER}/{SOURCES}"] = making.sources()
     except MemctlError as error:
         return {}, f"the documents could not be rendered: {error.message}"
     warning = "; ".join(f"some documents could not be rendered: {why}" for why in comparison.faults)

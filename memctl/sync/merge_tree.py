@@ -26,7 +26,7 @@ from memctl.record import content_fields, frontmatter, handoff, ids, pages, reco
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import OFFERED, Handoff
 from memctl.record.kinds import HANDOFF
-from memctl.record.parser import differs_only_in_retrievals
+from memctl.record.record_form import differs_only_in_retrievals
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.sync.collisions import Leaves
@@ -235,7 +235,7 @@ def _merge_path(work: _Merge, path: str) -> None:
     before, one, other = (side.get(path) for side in (work.base, work.ours, work.theirs))
     known = [leaf for leaf in (before, one, other) if leaf is not None]
     if path.startswith(f"{FOLDER}/"):  # it is rendered anew
-        _choose_document(work, path, one, other)
+        _choose_document(work, path, before, one, other)
     elif one == other:
         _add_counts(work, path, before, one)
     elif not all(leaf.is_regular and leaf.blob in work.texts for leaf in known):
@@ -251,8 +251,14 @@ def _merge_path(work: _Merge, path: str) -> None:
         _merge_lines(work, path)
 
 
-def _choose_document(work: _Merge, path: str, one: Leaf | None, other: Leaf | None) -> None:
-    """Keep a version of a document that will be rendered: the one that somebody edited by hand, if there is one."""
+def _choose_document(work: _Merge, path: str, before: Leaf | None, one: Leaf | None, other: Leaf | None) -> None:
+    """Keep a version of a document: the changed one in format 2, else the one that somebody edited by hand, if any.
+
+    Where documents follow writes, it will be rendered.
+    """
+    if work.memory.config.format > 1 and before in (one, other):
+        one = other if one == before else one
+        other = None
     edited = [leaf for leaf in (one, other) if leaf and not documents.is_intact(work.texts.get(leaf.blob, ""))]
     chosen = next((leaf for leaf in (*edited, one, other) if leaf is not None), None)
     if chosen is not None:

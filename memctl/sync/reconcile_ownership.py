@@ -39,13 +39,12 @@ class MergedCoordination(msgspec.Struct, frozen=True):
     settled: tuple[str, ...] = ()
 
 
-def sync_ownership(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Sync the coordination state with the remote, and return `done`, the result of the sync so far, with what changed.
+def sync_ownership(memory: Memory, done: SyncResult, remote: str, *, push: bool, dry_run: bool) -> SyncResult:
+    """Sync the coordination state with a remote, and return `done`, the result of the sync so far, with what changed.
 
     An error is not raised but becomes a warning in the result, since the branch is synced already. With `push` the
-    remote gets the merged state; a dry run changes nothing.
+    remote gets the merged state, unless it refuses memctl's refs; a dry run changes nothing.
     """
-    remote = done.upstream.remote
     try:
         moved = renumbered_ownerships(memory, done)
         follow = (lambda state: ownership.renumber(state, moved)) if dry_run else None
@@ -56,11 +55,14 @@ def sync_ownership(memory: Memory, done: SyncResult, *, push: bool, dry_run: boo
         return msgspec.structs.replace(
             done,
             coordination=ref_state.read(memory).commit,
-            taken=ref_state.content(state) != ref_state.content(before),
+            taken=done.taken or ref_state.content(state) != ref_state.content(before),
             given=push and ref_state.content(state) != ref_state.content(theirs),
-            gave_way=(*agreed.lost, *_left_behind(memory, done, state)),
-            settled=agreed.settled,
+            gave_way=tuple(dict.fromkeys((*done.gave_way, *agreed.lost, *_left_behind(memory, done, state)))),
+            settled=(*done.settled, *agreed.settled),
         )
+    except remote_state.RefsRefused as error:
+        done = msgspec.structs.replace(done, refusal=error.reason)
+        return sync_ownership(memory, done, remote, push=False, dry_run=dry_run)
     except MemctlError as error:
         return done.with_warning(f"the coordination state could not be synced with {remote}: {error.message}")
 
@@ -117,7 +119,9 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
         step = team_handoffs.settle(state, handoffs(), memory.now) if team_handoffs.has_handoffs(state) else None
         return step if step and step.title else Step(state, "sync", "")
 
-    before, agreed = _exchange(memory, remote, follow, plan, push=push, is_fetched=done.has_state)
+    before, agreed = _exchange(
+        memory, remote, follow, plan, push=push, is_fetched=done.has_state and remote == done.upstream.remote
+    )
     lines = team_handoffs.settle_state(before, handoffs(), memory.now)[1] if team_handoffs.has_handoffs(before) else []
     # Of records with another status on each side one answer, or other status, was one too many.
     if answered := {item.id for item in done.made.lost if item.loss.key == "status"} if done.made else set():

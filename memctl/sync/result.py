@@ -20,33 +20,40 @@ class SyncResult(msgspec.Struct, frozen=True):
 
     About the branch:
 
-    - `upstream` names the remote's branch. `before` is this clone's commit before the sync, `theirs` the remote's, and
-      `commit` the commit that both branches point to now.
+    - `upstream` names the remote's branch that was merged, and `target` the one to which the sync pushes, None if it
+      does not push.
+    - `before` is this clone's commit before the sync, `theirs` that of the upstream, `there` that of the target ("" if
+      the target is new), and `commit` the commit that this branch and the target point to now.
     - `made` is the merge, None if one side had nothing new.
-    - `fetched` counts the commits that are new here, `pushed` those that are new at the remote, and `foreign` the
-      pushed commits that change files outside of the memory.
+    - `fetched` counts the commits that are new here, `pushed` those that are new at the target, and `foreign` those of
+      the pushed ones that change files outside of the memory and that the upstream lacks, too.
     - `tries` counts the attempts: one, and one more for each time that another clone pushed first.
-    - `has_state` says that the coordination state, pages of sessions and batches were fetched together with the branch.
+    - `has_state` says that the coordination state, and pages of sessions were fetched together with the branch.
 
     About the coordination state:
 
-    - `coordination` is its commit. `taken` says that this clone got something new, `given` that the remote did.
+    - `coordination` is its commit. `taken` says that this clone got something new, `given` that the target's remote
+      did.
     - `gave_way` describes entries of this clone that were replaced, and sections of the agent whose number now belongs
       to another section, so that the agent has to check which of the two it meant to own.
     - `settled` describes ownerships that changed because a handoff was answered twice.
 
     About pages of sessions:
 
-    - `sessions_taken` says that this clone got new pages, `sessions_given` that the remote did.
+    - `sessions_taken` says that this clone got new pages, `sessions_given` that the target's remote did.
     - `sessions_redacted` are the paths, below the worktree's top, of files from which a credential was removed before
       the push.
+
+    `refusal` is the reason that a remote gave for taking none of memctl's own refs, "" if it took them.
 
     `warning` names documents that could not be rendered, and what failed after the branch was synced; "" for nothing.
     """
 
     upstream: Upstream
+    target: Upstream | None
     before: str
     theirs: str
+    there: str
     commit: str
     made: MergeCommit | None = None
     fetched: int = 0
@@ -62,6 +69,7 @@ class SyncResult(msgspec.Struct, frozen=True):
     sessions_taken: bool = False
     sessions_given: bool = False
     sessions_redacted: tuple[str, ...] = ()
+    refusal: str = ""
     warning: str = ""
 
     def with_warning(self, warning: str) -> SyncResult:
@@ -90,13 +98,13 @@ def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) 
         lines += [f"{merge_tree.name_of(path)} is kept: {merge_commit.KEPT}" for path in made.revived]
     elif done.commit != done.before:
         lines.append(f"the branch {'would be' if dry_run else 'is'} at commit {done.commit[:10]}, like {name}")
-    if done.pushed:
+    if done.target and done.commit != done.there:
         outside = f", {done.foreign:,} of them with changes outside of the memory" if done.foreign else ""
-        lines.append(f"{'would push' if dry_run else 'pushed'} {count_commits(done.pushed)} to {name}{outside}")
+        only = f"; {name} is only fetched, as with `git push`" if done.target != done.upstream else ""
+        verb = "would push" if dry_run else "pushed"
+        lines.append(f"{verb} {count_commits(done.pushed)} to {done.target.name}{outside}{only}")
     elif not push and done.commit != done.theirs:
-        lines.append(
-            f"nothing {'would be' if dry_run else 'was'} pushed; `memctl sync` without --no-push pushes to {name}"
-        )
+        lines.append(f"nothing {'would be' if dry_run else 'was'} pushed; `memctl sync` without --no-push pushes")
     return lines
 
 
@@ -105,16 +113,22 @@ def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
 
     In a dry run (`dry_run`) the lines say what a sync would change.
     """
-    remote = done.upstream.remote
     lines = [f"coordination state: {line}" for line in done.gave_way]
     lines += [f"{'ownership would change' if dry_run else 'ownership'}: {line}" for line in done.settled]
     would = "would be " if dry_run else ""
+    source, target = done.upstream.remote, (done.target or done.upstream).remote
+    both = " and ".join(dict.fromkeys((source, target)))
     for what, is_taken, is_given in (
         ("coordination state", done.taken, done.given),
         ("pages of sessions", done.sessions_taken, done.sessions_given),
     ):
-        lines += [f"{what}: {would}fetched from {remote}"] if is_taken else []
-        lines += [f"{what}: {would}pushed to {remote}"] if is_given else []
+        lines += [f"{what}: {would}fetched from {both}"] if is_taken else []
+        lines += [f"{what}: {would}pushed to {target}"] if is_given else []
+    if done.refusal:
+        lines.append(
+            f"{target} takes no refs/memctl/* ({done.refusal}), so who owns what and pages of sessions stay in this "
+            "clone; `git config memctl.shareRefs false` keeps memctl from trying again"
+        )
     if done.sessions_redacted:
         lines.append(
             f"pages of sessions: credentials {'would be' if dry_run else 'were'} removed from "
@@ -128,7 +142,7 @@ def lines_before_push(planned: SyncResult) -> tuple[str, ...]:
 
     The lines are saved before the push: if the process dies during the push, nobody knows whether the remote took it.
     """
-    return tuple(branch_lines(msgspec.structs.replace(planned, pushed=0)))
+    return tuple(branch_lines(msgspec.structs.replace(planned, target=None)))
 
 
 def count_commits(number: int) -> str:

@@ -117,18 +117,17 @@ _SHOWN = 5  # pages that are named
 _TRIES = 20  # to push, each time after another clone was first
 
 
-def sync_pages(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
+def sync_pages(memory: Memory, done: SyncResult, remote: str, *, push: bool, dry_run: bool) -> SyncResult:
     """Merge the remote's ref of session pages into this clone's, and push the result if `push`.
 
     Returns `done`, the result of the sync so far, with what changed. A dry run moves no ref and pushes nothing. Raises
     MemctlError, or PushRefused if the remote refuses the push.
     """
-    repository, remote = memory.repository, done.upstream.remote
-    tracking = sessions_ref.remote_ref(remote)
+    repository, tracking = memory.repository, sessions_ref.remote_ref(remote)
     before = sessions_ref.head(memory)
     redacted: tuple[str, ...] = ()
     for number in range(_TRIES):
-        is_fetched = done.has_state and number == 0
+        is_fetched = done.has_state and number == 0 and remote == done.upstream.remote
         theirs = repository.tip(tracking) if is_fetched else refs.fetch(repository, remote, REF, tracking)
         new = _merge_ref(memory, remote, theirs, dry_run=dry_run)
         taken = new != before and bool(theirs)
@@ -139,7 +138,11 @@ def sync_pages(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -
         has_pushed = may.push != theirs
         if not has_pushed or dry_run or refs.push(repository, remote, REF, may.push, theirs):
             done = done.with_warning(_held_back(may))
-            what = {"sessions_taken": taken, "sessions_given": has_pushed, "sessions_redacted": redacted}
+            what = {
+                "sessions_taken": taken or done.sessions_taken,
+                "sessions_given": has_pushed,
+                "sessions_redacted": redacted,
+            }
             return msgspec.structs.replace(done, **what)
     raise MemctlError(f"{_TRIES} pushes of {REF} failed, because other clones pushed first", "run `memctl sync` again")
 

@@ -1,5 +1,8 @@
 """Sync a branch with that of a remote: fetch, merge, render, push, and only then update the worktree.
 
+What is pushed goes where `git push` would push it, which need not be where it was fetched from. Commits of code go to
+a remote's default branch only if the user says so.
+
 The merge commit is pushed before any local branch has it. If another clone pushes first, the merge commit is dropped,
 and a new one is made on top of the other clone's. So such a race leaves no trace in the history. If the remote or a
 hook refuses the push, this clone stays as it was.
@@ -13,6 +16,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from shlex import quote
 
@@ -27,12 +31,15 @@ from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
 from memctl.git.remotes import SyncTurn, Upstream
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, lock, pending_state, sessions_ref
+from memctl.store import load, lock, pending_state, sessions_ref
 from memctl.store.memory import Memory
-from memctl.sync import batch_changes, merge_commit, reconcile_ownership, result, session_pages
+from memctl.store.memory_root import FOLDER
+from memctl.sync import merge_commit, reconcile_ownership, result, session_pages
 from memctl.sync.result import SyncResult
-from memctl.team import coordination_ref
+from memctl.team import coordination_ref, remote_state
+from memctl.text.phrases import quantity, some
 from memctl.write import checkout_log, commit, documents, recovery
+from memctl.write import handoffs as write_handoffs
 from memctl.write.checkout_log import Move
 
 # Seconds in which other clones may be first again and again. Who has lost takes a turn (`git/remotes.py`).
@@ -41,59 +48,88 @@ _TRIES = 20  # that are lost although the remote's branch stays where it is: tha
 _LOST = 1  # tries that somebody loses before asking for a turn
 _PAUSE = 0.1  # seconds, at most, after a try that was lost
 _POLL = 0.5  # seconds, at most, to the second look at whose turn it is, and less and less to those that follow
+_SHOWN = 5  # commits that a message names
+_NO_PUSH = "`memctl sync --no-push` merges the remote's changes"
 
 
 Report = Callable[[SyncResult], None]
 
 
-def sync(
-    memory: Memory, remote: str = "", *, push: bool = True, dry_run: bool = False, report: Report = lambda _: None
-) -> SyncResult:
-    """Sync the branch of HEAD, the coordination state, pages of sessions and batches with those of a remote.
+class Options(msgspec.Struct, frozen=True):
+    """Whether a sync pushes, whether commits of code may go to a default branch, and whether it only shows a plan."""
+
+    push: bool = True
+    with_code: bool = False
+    dry_run: bool = False
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Where a sync fetches from (`upstream`) and pushes to (`target`, None for nowhere), and its `options`."""
+
+    upstream: Upstream
+    target: Upstream | None
+    options: Options
+
+
+def sync(memory: Memory, remote: str, options: Options, report: Report = lambda _: None) -> SyncResult:
+    """Sync the branch of HEAD, the coordination state and pages of sessions with those of a remote.
 
     `remote` is the remote's name, "" for the remote of the branch's upstream. `report` is called with the result as
-    soon as the branch is synced, since the rest may be interrupted. Without `push` nothing is pushed.
+    soon as the branch is synced, since the rest may be interrupted.
 
     Raises MemctlError if the branch can't be synced. Then this clone is as it was, with two exceptions: what was
     fetched stays, and pending changes are committed. A dry run moves no branch and changes no file, and raises the same
     errors as a sync.
     """
     with lock.hold(memory.repository.shared / "sync.lock"):
-        branch, _ = _head(memory)
-        upstream = remotes.upstream(memory.repository, branch, remote)
-        done = _branch(memory, upstream, report, push=push, dry_run=dry_run)
-        done = reconcile_ownership.sync_ownership(memory, done, push=push, dry_run=dry_run)
-        for what, carry in (
-            ("pages of sessions", session_pages.sync_pages),
-            ("changes of open batches", batch_changes.sync_batches),
-        ):
-            try:
-                done = carry(memory, done, push=push, dry_run=dry_run)
-            except (MemctlError, PushRefused) as error:  # the branch is done: what goes wrong here is a warning
-                cause = error.why if isinstance(error, PushRefused) else error.message
-                done = done.with_warning(f"the {what} could not be synced with {upstream.remote}: {cause}")
+        done = sync_branch(memory, remote, options, report)
+        is_shared = remote_state.is_shared(memory)
+        for name in dict.fromkeys((done.upstream.remote, (done.target or done.upstream).remote)) if is_shared else ():
+            done = _sync_refs(memory, done, name, dry_run=options.dry_run)
+        if not options.dry_run and any(write_handoffs.without_record(memory, load.disk(memory))):
+            with suppress(git.GitFailed):  # a branch that is not synced may have it
+                git.write(["fetch", "--quiet", done.upstream.remote], memory.repository.top)
         return done
 
 
-def _branch(memory: Memory, upstream: Upstream, report: Report, *, push: bool, dry_run: bool) -> SyncResult:
+def sync_branch(memory: Memory, remote: str, options: Options, report: Report = lambda _: None) -> SyncResult:
+    """Sync the branch of HEAD as `sync` does, and nothing else."""
+    upstream = remotes.upstream(memory.repository, _head(memory)[0], remote)
+    target = remotes.push_target(memory.repository, upstream, remote) if options.push else None
     turn = SyncTurn(memory.repository, upstream)
     try:
-        return _try_until_pushed(memory, upstream, report, turn, push=push, dry_run=dry_run)
+        return _try_until_pushed(memory, Route(upstream, target, options), report, turn)
     finally:
         turn.release()
 
 
-def _try_until_pushed(
-    memory: Memory, upstream: Upstream, report: Report, turn: SyncTurn, *, push: bool, dry_run: bool
-) -> SyncResult:
+def _sync_refs(memory: Memory, done: SyncResult, remote: str, *, dry_run: bool) -> SyncResult:
+    """Sync memctl's own refs with a remote, to which they are pushed only if the branch is; return what is `done`."""
+    push = done.target is not None and done.target.remote == remote
+    done = reconcile_ownership.sync_ownership(memory, done, remote, push=push, dry_run=dry_run)
+    try:
+        return session_pages.sync_pages(memory, done, remote, push=push and not done.refusal, dry_run=dry_run)
+    except PushRefused as error:
+        return msgspec.structs.replace(done, refusal=error.reason)
+    except MemctlError as error:  # the branch is done: what goes wrong here is a warning
+        return done.with_warning(f"the pages of sessions could not be synced with {remote}: {error.message}")
+
+
+def _try_until_pushed(memory: Memory, route: Route, report: Report, turn: SyncTurn) -> SyncResult:
+    upstream, target, dry_run = route.upstream, route.target, route.options.dry_run
+    goal = target or upstream
+    takes_turns = target == upstream and not dry_run and remote_state.is_shared(memory)
     deadline = time.monotonic() + _GIVE_UP_AFTER
     number = 1
     seen: list[str] = []
     for rounds in count(1):
         theirs, has_state = _fetch(memory, upstream)
-        if push and not dry_run and not _is_our_turn(memory, theirs, turn, number) and time.monotonic() < deadline:
+        if takes_turns and not _is_our_turn(memory, theirs, turn, number) and time.monotonic() < deadline:
             time.sleep(random.random() * _POLL / rounds**0.5)
             continue
+        there = theirs
+        if goal != upstream:
+            there = refs.fetch(memory.repository, goal.remote, goal.ref, goal.tracking_ref)
         with lock.hold(memory.repository.shared / "lock"):
             memory.asked = None
             _recover(memory, theirs, dry_run=dry_run)
@@ -103,18 +139,18 @@ def _try_until_pushed(
                 raise MemctlError(
                     "another branch was checked out while `memctl sync` was running", "run `memctl sync` again"
                 )
-            planned = _plan(memory, upstream, (ours, theirs), push=push)
-            if _carry_out(memory, planned, push=push, dry_run=dry_run):
+            planned = _plan(memory, route, (ours, theirs, there))
+            if _carry_out(memory, planned, dry_run=dry_run):
                 planned = msgspec.structs.replace(planned, tries=number, has_state=has_state)
                 report(planned)
                 if not dry_run:
                     checkout_log.drop(memory)  # it is reported now: else the next command reports it
                 return planned
-        seen.append(theirs)
-        if seen.count(theirs) == _TRIES:
+        seen.append(there)
+        if seen.count(there) == _TRIES:
             raise MemctlError(
-                f"{upstream.name} has refused {_TRIES} pushes, although no other clone has pushed",
-                f"nothing was changed here; a killed process may have left the file {upstream.ref}.lock in the "
+                f"{goal.name} has refused {_TRIES} pushes, although no other clone has pushed",
+                f"nothing was changed here; a killed process may have left the file {goal.ref}.lock in the "
                 "remote repository: delete it",
             )
         if time.monotonic() > deadline:
@@ -122,7 +158,7 @@ def _try_until_pushed(
         number += 1
         time.sleep(random.random() * _PAUSE)
     raise MemctlError(
-        f"for {_GIVE_UP_AFTER:.0f} s other clones always pushed to {upstream.name} first; nothing was changed here",
+        f"for {_GIVE_UP_AFTER:.0f} s other clones always pushed to {goal.name} first; nothing was changed here",
         "run `memctl sync` again when fewer clones push",
     )
 
@@ -155,10 +191,10 @@ def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
 
 
 def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
-    """Make commits that wait, such as that of a killed write, and squash the open batch; raises MemctlError if one
-    fails.
+    """Make commits that wait, such as that of a killed write; raises MemctlError if one fails.
 
-    The caller holds the write lock, so that what another process is writing does not count as waiting.
+    Changes that wait for the user's commit are left alone, and a remark counts them. The caller holds the write lock,
+    so that what another process is writing does not count as waiting.
     """
     if dry_run:
         waiting = [entry.change for entry in pending_state.open_entries(memory) if not (entry.held or entry.undone)]
@@ -166,23 +202,15 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
             f"this change is not committed yet, and `memctl sync` commits it first: {outcome.op} {outcome.title}"
             for outcome in waiting
         ]
-        if squashed := commit.squash(memory, dry_run=True):
-            memory.remarks.append(
-                f"`memctl sync` first commits these recorded changes on the branch: {squashed.change.title}"
-            )
         return
-    squashed = commit.sync_batch(memory)
     for made in commit.commit_remaining(memory):
         what = f"{made.change.op} {made.change.title}"
         if made.pending:
             raise MemctlError(f"an earlier change ({what}) can't be committed: {made.pending}", made.hint)
         memory.remarks.append(f"committed an earlier change as {made.commit[:10]}: {what}")
         memory.asked = None
-    squashed = squashed or commit.squash(memory)
-    if squashed and squashed.pending:
-        raise MemctlError(
-            f"recorded changes ({squashed.change.title}) can't be committed: {squashed.pending}", squashed.hint
-        )
+    if held := [entry for entry in pending_state.open_entries(memory) if entry.held and not entry.undone]:
+        memory.remarks.append(f"not synced, since not committed yet: {quantity(len(held), 'change')} (`memctl commit`)")
 
 
 def _head(memory: Memory) -> tuple[str, str]:
@@ -208,8 +236,7 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     fetch."""
     state = (coordination_ref.ref(memory), coordination_ref.tracking_ref(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.remote_ref(upstream.remote))
-    changes = (batches.ref(memory, upstream.ref), batches.tracking_ref(memory, upstream.ref, upstream.remote))
-    theirs, has_state = remotes.fetch(memory.repository, upstream, (state, pages, changes))
+    theirs, has_state = remotes.fetch(memory.repository, upstream, (state, pages))
     if not theirs:
         short = upstream.branch.removeprefix("refs/heads/")
         name = upstream.ref.removeprefix("refs/heads/")
@@ -223,10 +250,12 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     return theirs, has_state
 
 
-def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: bool) -> SyncResult:
-    """Return the result that a sync of two commits will have; a merge commit is in the object store already, on no
-    ref."""
-    repository, (ours, theirs) = memory.repository, sides
+def _plan(memory: Memory, route: Route, sides: tuple[str, str, str]) -> SyncResult:
+    """Return the result that a sync of the commits of this branch, the upstream and the target will have.
+
+    A merge commit is in the object store already, on no ref. Raises MemctlError if they can't be merged or pushed.
+    """
+    repository, (ours, theirs, there), (upstream, target) = memory.repository, sides, (route.upstream, route.target)
     ahead, behind = remotes.ahead_behind(repository, ours, theirs)
     bases = [theirs] if not behind else [ours] if not ahead else repository.merge_bases("--all", ours, theirs)
     merge_commit.refuse_unfit(memory, upstream, theirs, bases)
@@ -235,12 +264,45 @@ def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: b
         _verify(memory, upstream, theirs)
         made, snapshot = merge_commit.assemble(memory, upstream, ours, theirs, bases)
         new = made.commit
-    pushed = ahead + (1 if made else 0) if push else 0
-    if pushed:
-        refuse_unsound(memory, snapshot if made else merge_commit.near_worktree(memory, new), theirs)
-    foreign = remotes.count_outside(repository, new, theirs, memory.prefix) if pushed else 0
+    pushed, foreign = 0, 0
+    if target and new != there:
+        known = [commit for commit in dict.fromkeys((theirs, there)) if commit]
+        pushed, lacking = remotes.ahead_behind(repository, new, there or theirs)
+        if lacking:
+            raise MemctlError(
+                f"{target.name}, to which `git push` pushes this branch, has {result.count_commits(lacking)} that it "
+                f"lacks; nothing was changed",
+                f"`memctl sync {quote(target.remote)}` merges {target.name}",
+            )
+        refuse_unsound(memory, snapshot if made else merge_commit.near_worktree(memory, new), there or theirs)
+        outside = remotes.commits_outside(repository, new, known, FOLDER)
+        foreign = len(outside)
+        if outside and not route.options.with_code and _is_default_branch(memory, target):
+            raise _code(target, outside)
     warning = made.warning if made else ""
-    return SyncResult(upstream, ours, theirs, new, made, behind, pushed, foreign, warning=warning)
+    return SyncResult(upstream, target, ours, theirs, there, new, made, behind, pushed, foreign, warning=warning)
+
+
+def _is_default_branch(memory: Memory, target: Upstream) -> bool:
+    """Return whether a remote's branch is its default branch, or the one that config.yaml names so.
+
+    The remote is asked. If it names none, what Git knew when it made the clone counts, and else a usual name.
+    """
+    repository, remote = memory.repository, target.remote
+    named = {remotes.default(repository, remote) or repository.default_branch(remote), memory.config.default_branch}
+    return target.ref.removeprefix("refs/heads/") in (named - {""} or {"main", "master"})
+
+
+def _code(target: Upstream, outside: list[str]) -> MemctlError:
+    """Return the error for commits of code that would go to a remote's default branch."""
+    change = "changes" if len(outside) == 1 else "change"
+    return MemctlError(
+        f"{target.name} is the default branch of {target.remote}, and {result.count_commits(len(outside))} to push "
+        f"{change} files outside of the memory:\n  {some(outside, _SHOWN, chr(10) + '  ', chr(10) + '  and ')}",
+        "nothing was changed; to propose the commits, `git switch -c NAME` begins a branch for them; "
+        "`memctl sync --with-code` or `git push` pushes them to "
+        f"{target.name} all the same, and `memctl sync --no-push` merges without a push",
+    )
 
 
 def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
@@ -255,10 +317,10 @@ def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
         raise MemctlError(f"{message}, {why}") from None
 
 
-def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool) -> bool:
+def _carry_out(memory: Memory, planned: SyncResult, *, dry_run: bool) -> bool:
     """Push, then move the branch and the worktree with a journal; returns False if another clone has pushed
     meanwhile."""
-    upstream, new = planned.upstream, planned.commit
+    upstream, target, new = planned.upstream, planned.target, planned.commit
     why, lines = f"the sync with {upstream.name}", result.lines_before_push(planned)
     owned = reconcile_ownership.renumbered_ownerships(memory, planned)
     move = Move(upstream.branch, planned.before, new, why, owned, lines, planned.pushed)
@@ -269,20 +331,30 @@ def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool
         return True
     if goes:
         checkout_log.begin(memory, move)  # before the push: what the remote has by then must come here too
-    if push and new != planned.theirs:
+    if target and new != planned.there:
         try:
-            if not remotes.push(memory.repository, upstream, new):
+            if not remotes.push(memory.repository, target, new):
                 checkout_log.drop(memory)
                 return False
         except PushRefused as error:
             checkout_log.drop(memory)
             raise MemctlError(
-                f"{upstream.name} did not accept the push, and nothing was changed:\n{error.why}",
-                "`memctl sync --no-push` merges the remote's changes anyway",
+                f"{target.name} did not accept the push, and nothing was changed:\n{error.why}",
+                _proposal(planned, target) if error.reason else f"{_NO_PUSH} anyway",
             ) from None
     if goes:
         checkout_log.carry_out(memory, move)
     return True
+
+
+def _proposal(planned: SyncResult, target: Upstream) -> str:
+    """Return the hint for a branch that the remote protects: the commands that propose the commits from another one."""
+    short = target.ref.removeprefix("refs/heads/")
+    name, remote = quote(f"memory/{short}-{planned.before[:7]}"), quote(target.remote)
+    return (
+        f"if {short} is protected, propose the commits: `git switch -c {name}` and `git push -u {remote} {name}`, or "
+        f"`git push {remote} HEAD:refs/heads/{name}` without leaving this branch; {_NO_PUSH} before"
+    )
 
 
 _RULES = ("MEM103", "MEM104", "MEM302")  # an unresolved conflict, an id twice, the number of a page twice

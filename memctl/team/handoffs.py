@@ -10,14 +10,22 @@ records, so it may keep the owner that follows from the other answer. Then it is
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, Parties
+from memctl.git import git, history
+from memctl.record import ids
+from memctl.record.errors import InvalidRecord
+from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, Parties, read
+from memctl.record.kinds import HANDOFF
+from memctl.record.snapshot import Snapshot
+from memctl.store.memory import Memory
 from memctl.team import agents
 from memctl.team.ref_state import Step
 from memctl.team.state import Ownership, State, Work, agent_name
@@ -183,6 +191,33 @@ def give_back_sections(state: State, transfer: Transfer, sections: Collection[st
             is_free = {"ownership_type": "exclusive", "expires_at": transfer.now, "agents_with_read_access": None}
             owned[section] = msgspec.structs.replace(held, **(is_free if section in transfer.who.unowned else {}))
     return state.with_(section_ownership_map=owned)
+
+
+def offers_elsewhere(memory: Memory, snapshot: Snapshot) -> list[tuple[str, Handoff]]:
+    """Return the offers that this branch does not have, newest first, each with a branch that has it.
+
+    It is a branch of this clone or of a remote, as last fetched, such as "origin/topic". The newest version of a record
+    says whether it waits for an answer. `snapshot` is the memory of this branch.
+    """
+    repository, listing = memory.repository, ("for-each-ref", "refs/heads", "refs/remotes")
+    tips = git.read([*listing, "--format=%(objectname)"], repository.top).decode().split()
+    here = filter(None, [repository.branch()[1]])
+    newest: dict[str, str] = {}
+    for name, touching in history.line_commits(repository, tips, here, memory.tracked(HANDOFF.folder)).items():
+        newest = dict.fromkeys(touching.paths, name) | newest
+    wanted = [
+        (commit, path)
+        for path, commit in newest.items()
+        if path.endswith(".md") and snapshot.find(ids.id_in_path(path) or path) is None
+    ]
+    offers = []
+    for (commit, path), blob in zip(wanted, repository.objects.read([f"{c}:{p}" for c, p in wanted]), strict=True):
+        with suppress(InvalidRecord):  # `memctl check` on that branch names the fault
+            item = read(((blob and blob.data) or b"").decode(errors="replace"), path[len(memory.prefix) + 1 :])
+            if item.is_offered:
+                names = git.read([*listing, f"--contains={commit}", "--format=%(refname:short)"], repository.top)
+                offers.append((os.fsdecode(names).split("\n")[0], item))
+    return sorted(offers, key=lambda offer: (offer[1].record.timestamp, offer[1].record.id), reverse=True)
 
 
 class Contradiction(msgspec.Struct, frozen=True):

@@ -7,14 +7,13 @@ from contextlib import suppress
 
 import msgspec
 
-from memctl.git import git
+from memctl.git import git, message
 from memctl.record import frontmatter
 from memctl.record.content_fields import content
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.readiness import OpenWork, is_started, next_status, open_work
-from memctl.store import batches
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.team import ref_state
@@ -160,7 +159,9 @@ def _done_lately(memory: Memory, snapshot: Snapshot, records: Iterable[Record]) 
         return {}
     since = timestamps.to_epoch(memory.now) - _LATELY
     when = {path: commit.seconds for path, commit in commits.items() if commit.seconds >= since}
-    imported = {commit for path in when if _IMPORT in batches.trailers(memory, commit := commits[path].commit).ops}
+    made = memory.repository.objects.read(sorted({commits[path].commit for path in when}))
+    texts = {item.id: (item.data or b"").decode(errors="replace") for item in made if item}
+    imported = {commit for commit, text in texts.items() if _IMPORT in message.parse(text).ops}
     done = {}
     for name, some in beside.items():
         lately = []
@@ -192,11 +193,12 @@ def _choice(
     memory: Memory, snapshot: Snapshot, state: State, work: OpenWork, record: Record, before: Mapping[str, Record]
 ) -> WorkItem:
     waiting = tuple(record.id for record in work.unblocks(record))
-    because = ["assigned to you"] if memory.actor in _assigned(state, record) else []
+    is_mine = memory.actor in _assigned(state, record) or memory.actor.casefold() in record.assignees
+    because = ["assigned to you"] if is_mine else [f"assigned to {record.assignee}"] if record.assignee else []
     if is_started(record):
         done = f", {record.completion_percentage} % done" if record.completion_percentage is not None else ""
-        is_mine = record.agent_id == memory.actor
-        because.append(f"begun by {'you' if is_mine else record.agent_id}{done}{'' if is_mine else ': ask first'}")
+        is_own = record.agent_id == memory.actor
+        because.append(f"begun by {'you' if is_own else record.agent_id}{done}{'' if is_own else ': ask first'}")
     because += [record.severity] if record.severity in ("critical", "high") else []
     because += [f"blocks {waiting[0]}{f' and {len(waiting) - 1:,} more' * (len(waiting) > 1)}"] if waiting else []
     because += [f"continues {earlier.id}"] if (earlier := before.get(record.memory_id)) else []

@@ -33,6 +33,14 @@ class Unfinished(MemctlError):
     """Raised if a change of the coordination state is, or may be, at the remote but is not in this clone."""
 
 
+class RefsRefused(MemctlError):
+    """Raised if a remote refuses the ref of the coordination state; `reason` is its verdict in a few words."""
+
+    def __init__(self, remote: str, error: PushRefused) -> None:
+        super().__init__(*_not_accepted(remote, error.why))
+        self.reason = error.reason or "no reason given"
+
+
 class MergedState(msgspec.Struct, frozen=True):
     """The coordination state of this clone after a merge with that of a remote.
 
@@ -43,6 +51,11 @@ class MergedState(msgspec.Struct, frozen=True):
     seen: ReadState
     theirs: str
     lost: tuple[str, ...] = ()
+
+
+def is_shared(memory: Memory) -> bool:
+    """Return whether memctl's own refs go to remotes; the setting memctl.shareRefs is for remotes that refuse them."""
+    return memory.repository.flag("memctl.sharerefs", True)
 
 
 def fetch_and_merge(
@@ -85,7 +98,7 @@ def update_locked(
 
     `prepare` is called with the outcome before each push; if it raises an error, nothing is pushed.
     """
-    if remote is None:
+    if remote is None or not _has_shared(memory, remote):
         return ref_state.update_locked(memory, plan, terms, prepare)
     lost: list[str] = []
     tips: set[str] = set()
@@ -120,7 +133,7 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
     try:
         return refs.push(memory.repository, remote, coordination_ref.ref(memory), commit, theirs)
     except PushRefused as error:
-        why = error.why
+        raise RefsRefused(remote, error) from None
     except git.GitFailed as error:  # the connection broke, and nobody knows when
         why = error.output or error.message
         try:
@@ -133,9 +146,15 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
             ) from None
         if refs.contains(memory.repository, now, commit):
             return True
-    raise MemctlError(
+    raise MemctlError(*_not_accepted(remote, why))
+
+
+def _not_accepted(remote: str, why: str) -> tuple[str, str]:
+    """Return the message and the hint for a change that a remote did not accept."""
+    return (
         f"{remote} did not accept the change of the coordination state, so this clone has not made it either:\n{why}",
-        f"without --remote only this clone makes the change; `memctl sync {remote}` pushes it later",
+        f"without --remote only this clone makes the change, and `memctl sync {remote}` pushes it later; if {remote} "
+        "takes no refs/memctl/*, run `git config memctl.shareRefs false`",
     )
 
 
@@ -165,6 +184,8 @@ def fetch_and_merge_locked(
     ref does not move. With `is_fetched` nothing is fetched: the state that was last fetched from the remote is merged.
     Raises MemctlError if the fetch or the merge fails.
     """
+    if not _has_shared(memory, remote):
+        return MergedState(ref_state.read(memory), "")
     repository, ref = memory.repository, coordination_ref.ref(memory)
     theirs = repository.tip(coordination_ref.tracking_ref(memory, remote)) if is_fetched else _fetched(memory, remote)
     for _ in range(_TRIES):
@@ -182,6 +203,14 @@ def fetch_and_merge_locked(
         if dry_run or ref_state.move(memory, new.commit, ours.commit):
             return MergedState(new, theirs, lost)
     raise MemctlError(f"{ref} is being changed by other processes all the time", "run the command again")
+
+
+def _has_shared(memory: Memory, remote: str) -> bool:
+    """Return whether a remote has the coordination state; if not, a remark says that this clone alone has it."""
+    refs.refuse_unknown(memory.repository, remote)
+    if not is_shared(memory):
+        memory.remarks.append(f"memctl.shareRefs is false: this clone alone knows who owns what, and {remote} does not")
+    return is_shared(memory)
 
 
 def _fetched(memory: Memory, remote: str) -> str:

@@ -28,6 +28,32 @@ _LINK = lazy_regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 # `[x]: target` anywhere sets the target of `[x]` for the whole document.
 _DEFINITION = lazy_regex(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[(?=[^\[\]\n]+\]:)", re.MULTILINE)
 _ESCAPED = r"\1\\["
+# What formatters change besides white space, emphasis and escapes: marks of quotations, lists and tables.
+_MARKS = lazy_regex(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])(?=\s)|:-+:?|-+:|-{2,}|\|", re.MULTILINE)
+# What prettier or mdformat write in another way: emphasis, bullets, escapes that change nothing.
+_EMPHASIS = lazy_regex(r"(?<![\w*\\])\*(?=[^\s*])([^*_\n]*[^\s*_\\])\*(?![\w*])")
+_BULLET = lazy_regex(r"^([ \t]*)[*+](?=[ \t]+\S)(?![* \t]*$)")
+_NEEDLESS = lazy_regex(r"(?<=[\w\])”\",;:] )\\(?:(#(?=\w)|<(?=\s))|(\[[^\[\]\\\n]*)\\(\])(?![(\[:]))")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text without what formatters change: white space, marks of tables, lists and emphasis."""
+    return _MARKS.sub(" ", re.sub(r"[*_\\]", "", text)).split()
+
+
+def formatted(text: str) -> str:
+    """Return a text in the form in which prettier and mdformat leave it, as far as they agree; code stays as it is."""
+
+    def change(part: str) -> str:
+        return _NEEDLESS.sub(r"\1\2\3", _EMPHASIS.sub(r"_\1_", part))
+
+    lines: list[str] = []
+    for line, outside in headings.outside_code(text):
+        if not outside:
+            lines.append(line)
+        elif line or (lines and lines[-1]):
+            lines.append(outside_code(_BULLET.sub(r"\1-", line), change))
+    return "\n".join(lines)
 
 
 def one_line(text: str) -> str:
@@ -45,11 +71,6 @@ def inline(text: str) -> str:
 def without_escapes(line: str) -> str:
     """Return a line of Markdown without backslash escapes: `\\[a\\]` becomes `[a]`. It reverses `inline`."""
     return _ESCAPE.sub(lambda match: match[2] or match[0], line)
-
-
-def cell(text: str) -> str:
-    """Return a plain text as a cell of a Markdown table."""
-    return in_cell(inline(text))
 
 
 def in_cell(line: str) -> str:

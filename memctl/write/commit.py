@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -14,7 +13,7 @@ from memctl.git.commits import Preparation, Variables
 from memctl.pages.links import FOLDER, INDEX
 from memctl.record import frontmatter, ids
 from memctl.record.change import Change, Write
-from memctl.store import batches, cache_update, commit_message, files, journal, lock, pending_state
+from memctl.store import cache_update, changes_ref, commit_message, files, journal, lock, pending_state
 from memctl.store.journal import HELD, PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.memory_root import CONFIG
@@ -30,10 +29,10 @@ _TRIES = 4  # of a commit: once, and 3 times on a branch that somebody else has 
 class Outcome(msgspec.Struct, frozen=True):
     """The result of writing the Change `change`: the id of its commit, or the reason why it has none yet.
 
-    - `commit` is the commit's id. If it is "", `pending` is the reason, and `hint` says what to do. `all_pending` says
-      that no other change can be committed now either.
-    - `by_hand` are files in the commit that `change` does not write: edits made without memctl, or the files of a
-      squashed batch.
+    - `commit` is the commit's id, of the branch or, with `commits: later`, of refs/memctl/changes. If it is "",
+      `pending` is the reason, and `hint` says what to do. `all_pending` says that no other change can be committed now
+      either.
+    - `by_hand` are files in the commit that `change` does not write: edits made without memctl.
     - `documents` are the rendered documents in the commit.
     - `warning` names something that failed without harm to the change.
     - `advice` has a line for each written record or page in which `memctl check` would find a new fault, such as a
@@ -74,6 +73,8 @@ def commit_all(
 ) -> list[Outcome]:
     """Commit all pending changes, then everything else in the memory that differs from HEAD: edits by hand.
 
+    With `commits: later` all pending changes become one commit.
+
     Returns an outcome for each commit, and for each edit that is not committed an outcome with the reason. An edit is
     not committed
 
@@ -91,9 +92,8 @@ def commit_all(
             files.remove_leftovers(memory.folder)
             memory.grant_trust() if entries else None
         allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret, "strict": strict}
-        settled = None if dry_run else sync_batch(memory, **allowed)
-        outcomes: list[Outcome] = [settled] if settled else []
-        for group in _groups(entries):
+        outcomes: list[Outcome] = []
+        for group in _groups(entries, in_one=changes_ref.is_later(memory)):
             joint = _joint(group)
             if dry_run:
                 outcomes.append(Outcome(joint, pending="not committed yet"))
@@ -111,8 +111,6 @@ def commit_all(
         made = _commit_by_hand(memory, rest, dry_run) if rest else None
         # Rendered documents may be equal to HEAD's.
         outcomes += [made] if made and (made.commit or made.pending) else []
-        squashed = squash(memory, dry_run=dry_run, **allowed)
-        outcomes += [squashed] if squashed else []
         left = (
             Outcome(Change(op="commit", title=memory.tracked(path)), pending=why, hint=hint, by_hand=(path,))
             for path, (why, hint) in odd.items()
@@ -188,13 +186,13 @@ def with_author(memory: Memory, change: Change, reason: str = "") -> Change:
     )
 
 
-def _groups(entries: Sequence[PendingEntry]) -> list[list[PendingEntry]]:
+def _groups(entries: Sequence[PendingEntry], *, in_one: bool = False) -> list[list[PendingEntry]]:
     """Return the entries in groups that share files; each is one commit, since the disk has only their last state.
 
-    Undone entries are left out.
+    Undone entries are left out. With `in_one` all others are one group.
     """
-    if len(entries) == 1 and not entries[0].undone:
-        return [list(entries)]
+    if in_one or len(entries) == 1:
+        return list(filter(None, [[entry for entry in entries if not entry.undone]]))
     groups: list[list[PendingEntry]] = []
     for entry in (entry for entry in entries if not entry.undone):
         paths = set(entry.change.paths)
@@ -301,7 +299,7 @@ def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:
 def _prepare(memory: Memory, paths: Iterable[str], variables: Variables | None = None) -> Preparation:
     """Start the Git commands for a commit of some paths and, if there are any, rendered documents."""
     present = [path for path in paths if (memory.folder / path).exists()]
-    rendered = [f"{FOLDER}/{INDEX}"] if documents.belong_here(memory, memory.config) else []
+    rendered = [f"{FOLDER}/{INDEX}"] if documents.follow_writes(memory, memory.config) else []
     tracked = [memory.tracked(path) for path in (*present, *rendered)]
     return Preparation(memory.repository, tracked, variables or Variables(memory.repository, memory.commit_moment))
 
@@ -315,7 +313,7 @@ def commit_paths(
     is_fresh: bool = False,
     prepared: Preparation | None = None,
 ) -> str:
-    """Commit some paths as they are on disk to the branch or its batch, and return the commit's id.
+    """Commit some paths as they are on disk to the branch, and return the commit's id.
 
     - `paths` has the paths, below `.memory/`, as keys in order.
     - `changes` are the changes that wrote the paths; the commit's message is made of them.
@@ -325,36 +323,11 @@ def commit_paths(
     - `is_fresh` says that all paths are known to differ from HEAD, so that Git is not asked.
     - `prepared` holds Git commands that already run in the background, because the commit needs their answers.
 
-    Raises CommitPending if the commit can't be made now.
+    If another process moves the branch, the commit is tried again. Raises CommitPending if it can't be made now.
     """
-    if not batches.is_wanted(memory):
-        return _commit_on_branch(
-            memory, paths, commit_message.compose(changes), least=least, is_fresh=is_fresh, prepared=prepared
-        )
-    from memctl.write import batch  # most memories commit each change
-
-    asked = paths if is_fresh else pending_state.uncommitted(memory, ignored=True)
-    differing = _differing(memory, paths, least, asked)
-    if not differing:
-        return ""
-    prepared = prepared or _prepare(memory, differing)
-    contents = files.contents(memory.folder, sorted(differing))
-    tracked = {memory.tracked(path): content for path, content in contents.items()}
-    return batch.add(memory, tracked, commit_message.compose(changes, batch.base(memory)), prepared)
-
-
-def _commit_on_branch(
-    memory: Memory,
-    paths: dict[str, None],
-    text: str,
-    *,
-    least: Collection[str] = (),
-    is_fresh: bool = False,
-    prepared: Preparation | None = None,
-) -> str:
-    """Commit some paths as they are on disk to the branch; try again if another process moves it."""
+    text = commit_message.compose(changes)
     for left in reversed(range(_TRIES)):
-        asked = paths if is_fresh else pending_state.differing_from_head(memory, ignored=True)
+        asked = paths if is_fresh else pending_state.uncommitted(memory, ignored=True)
         differing = _differing(memory, paths, least, asked)
         if not differing:
             return ""
@@ -373,102 +346,6 @@ def _commit_on_branch(
     if not made.branch and _DETACHED not in memory.remarks:
         memory.remarks.append(_DETACHED)
     return made.commit
-
-
-def sync_batch(memory: Memory, **allowed: bool) -> Outcome | None:
-    """Before a write, adapt the worktree and its batch to what the user has done with Git since the last write.
-
-    Files that Git set back to HEAD get the batch's contents again. The batch is squashed if HEAD has moved since the
-    batch began, or if the settings now ask for a commit of the branch for each change. `allowed` are keyword arguments
-    for `squash`. Returns the outcome of the squash, None if there was none.
-
-    The caller has finished interrupted writes.
-    """
-    if any(commits.why_unsafe(memory.repository)):
-        return None
-    noted, (branch, head) = batches.branch_here(memory), memory.repository.branch()
-    if not noted and not (memory.repository.tip(batches.ref(memory, branch)) and batches.is_wanted(memory)):
-        return None
-    from memctl.write import batch  # most memories have none
-
-    if noted and noted != branch:
-        batch.leave_branch(memory, noted)
-        memory.asked = None
-        if not batches.branch_here(memory) and not batches.is_wanted(memory):
-            return None
-    open_batch = batches.open_batch(memory, branch)
-    batches.set_branch_here(memory, branch if open_batch else "")
-    if open_batch is None:
-        return None
-    batch.restore_files(memory, open_batch)
-    memory.asked = None  # what was asked before says that those files are as in HEAD
-    return squash(memory, **allowed) if open_batch.base != head or not batches.is_wanted(memory) else None
-
-
-def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome | None:
-    """Commit the open batch on the branch, in one commit, and return the outcome; None if no batch is open.
-
-    If the user has committed all files of the batch already, the batch is closed without a commit, and None is
-    returned. With `dry_run` nothing is committed.
-
-    Files of the batch may have been edited by hand. The function `manual_edits.objection` decides whether such an edit
-    prevents the squash; `allowed` are keyword arguments for it, such as `strict=True`. The caller has finished
-    interrupted writes.
-    """
-    open_batch = batches.current(memory)
-    if open_batch is None:
-        return None
-    from memctl.write import batch
-
-    text = batch.compose(memory, open_batch)
-    title = text.partition("\n")[0].removeprefix(f"{commit_message.TYPE}: ")
-    change = with_author(memory, Change(op="squash", title=title))
-    if dry_run:
-        return Outcome(change, pending="not committed yet")
-    paths = batches.paths(memory, open_batch)
-    outcome = Outcome(change, by_hand=tuple(paths))
-
-    def commit_with(rendered: tuple[str, ...]) -> Outcome:
-        name = _commit_on_branch(memory, dict.fromkeys((*paths, *rendered)), text, least=paths)
-        batch.close(memory, open_batch, name)
-        return msgspec.structs.replace(outcome, commit=name, documents=rendered)
-
-    try:
-        commits.forbid_if_unsafe(memory.repository)
-        for path in set(paths) & batches.differing_from_tip(memory, open_batch, {}).keys():
-            if why := manual_edits.objection(memory, path, **allowed):  # edited by hand since
-                raise commits.CommitPending(*why)
-        outcome = _with_documents(memory, _ALL, paths, commit_with) or outcome
-    except (commits.CommitPending, git.GitFailed) as error:
-        outcome = without_commit(outcome, error)
-    finally:
-        memory.asked = None
-    if outcome.pending:
-        files.replace_private(batches.refusal_file(memory), f"{outcome.pending}\n")
-    else:
-        batches.refusal_file(memory).unlink(missing_ok=True)
-    return outcome if outcome.commit or outcome.pending else None
-
-
-def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
-    """Squash the worktree's batch, as at a session's end, and return the outcome; None if nothing was squashed.
-
-    With `only_if_moved` the batch is squashed only if HEAD has moved since the batch began. If this runs in the Git
-    hook of a commit that the user is making, the batch's files are then also removed from that commit, and stay for the
-    squash.
-    """
-    if not batches.branch_here(memory):
-        return None
-    from memctl.write import batch
-
-    if only_if_moved and "GIT_INDEX_FILE" in os.environ:
-        batch.unstage(memory)
-    if any(commits.why_unsafe(memory.repository)):
-        return None
-    with lock.hold(memory.repository.shared / "lock"):
-        recovery.recover(memory)
-        settled = sync_batch(memory)
-        return settled if settled or only_if_moved else squash(memory)
 
 
 _ALL = [Change(op="", title="", writes=(Write(CONFIG, "", ""),))]  # what makes all documents be compared

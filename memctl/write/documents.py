@@ -7,6 +7,7 @@ commit. A document edited by hand is left alone; `check` names it, and `render -
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,9 +29,11 @@ from memctl.record.kinds import KINDS
 from memctl.record.pages import Outline
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, files, load, pending_state
+from memctl.store import files, load, pending_state
 from memctl.store.memory import Memory
 from memctl.store.memory_root import CONFIG
+from memctl.write import edited_documents
+from memctl.write.edited_documents import EditFinder
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -49,6 +52,15 @@ class RenderedDocuments(msgspec.Struct, frozen=True):
     texts: dict[str, str | None] = {}
     settled: tuple[str, ...] = ()
     warning: str = ""
+
+
+def follow_writes(memory: Memory, config: Config) -> bool:
+    """Return whether each write renders the documents it affects, into Git, on HEAD's branch.
+
+    In format 2 documents that are kept on the default branch alone have one writer, `memctl render`: two on one branch
+    conflict as two branches do.
+    """
+    return belong_here(memory, config) and (config.docs != DEFAULT_BRANCH or config.format == 1)
 
 
 def belong_here(memory: Memory, config: Config) -> bool:
@@ -130,7 +142,7 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
     from memctl.git import index  # writes of records stage nothing
 
     snapshot = load.index(memory)
-    if not belong_here(memory, snapshot.config):
+    if not follow_writes(memory, snapshot.config):
         return ()
     making = renderer(memory, snapshot)
     comparison = documents.compare(making)
@@ -138,7 +150,7 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
         raise error
     texts: dict[str, str | None] = {**comparison.stale, **dict.fromkeys(comparison.orphans)}
     if comparison.sources_stale:
-        texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, counter(memory).tokens_of)
+        texts[f"{FOLDER}/{SOURCES}"] = making.sources()
     untouched = [path for path in texts if documents.current_text(snapshot, path) == on_disk(memory, path)]
     if stage:
         index.stage(memory.repository, {memory.tracked(path): text for path, text in texts.items()})
@@ -170,7 +182,14 @@ def renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
 
         return markdown_estimator(snapshot.config.model)(text)
 
-    return Renderer(snapshot, estimate, memory.private / "templates", trusted=memory.is_trusted)
+    return Renderer(
+        snapshot,
+        estimate,
+        memory.private / "templates",
+        trusted=memory.is_trusted,
+        finder=EditFinder(memory, partial(renderer, memory)),
+        reader=lambda: (memory.repository, counter(memory).tokens_of),
+    )
 
 
 def counter(memory: Memory) -> Counter:
@@ -195,7 +214,7 @@ def render_differing(
     path = f"{FOLDER}/{SOURCES}"
     if comparison.sources_stale or (facts and path not in comparison.by_hand):
         try:
-            text = making.sources(memory.repository, counter(memory).tokens_of)
+            text = making.sources()
             texts |= {path: text} if text != documents.current_text(making.snapshot, path) else {}
         except BrokenTemplate as error:
             comparison = replace(comparison, broken={**comparison.broken, path: error})
@@ -293,6 +312,8 @@ def write_documents(memory: Memory, texts: Mapping[str, str | None]) -> None:
 
     `texts` are by path below `.memory/`; None deletes the document.
     """
+    if memory.config.format > 1 and texts:
+        edited_documents.remember(memory, texts)
     for path, text in texts.items():
         file = files.locate(memory.folder, path)
         if text is None:
@@ -315,7 +336,7 @@ def refresh(
         return (), ""
     if all(path.startswith(NEVER_SHOWN) for path in written):
         return (), _known_unreadable(memory)
-    if memory.config.docs == DEFAULT_BRANCH and not belong_here(memory, memory.config):
+    if memory.config.docs == DEFAULT_BRANCH and not follow_writes(memory, memory.config):
         return (), "; ".join(filter(None, (missing_branch(memory), _known_unreadable(memory))))
     kept_out = not memory.config.docs
     if kept_out and not (memory.folder / UNTRACKED).is_file():
@@ -340,7 +361,7 @@ def refresh(
 def committed_texts(memory: Memory, committed: Collection[str]) -> dict[str, str | None]:
     """Return the committed texts of files whose edits on the disk stay uncommitted, by path below `.memory/`.
 
-    They are the texts in HEAD or in the open batch, None for a new file. The files `committed`, paths below `.memory/`,
+    They are the texts in HEAD, None for a new file. The files `committed`, paths below `.memory/`,
     are about to be committed and are left out, and so are files that no document shows.
     """
     memory.asked = status = memory.ask()
@@ -351,9 +372,8 @@ def committed_texts(memory: Memory, committed: Collection[str]) -> dict[str, str
         return {}
     edited = files.names(path for path in pending_state.uncommitted(memory) if _is_shown(path))
     edited = [path for path in edited if path not in committed]
-    tip = batches.head(memory) or "HEAD"
     try:
-        blobs = trees.blob_ids(memory.repository, tip, map(memory.tracked, edited))
+        blobs = trees.blob_ids(memory.repository, "HEAD", map(memory.tracked, edited))
     except GitFailed:  # there is no commit yet
         blobs = {}
     contents = trees.blobs(memory.repository, blobs.values(), files.MAX_BYTES)

@@ -209,7 +209,7 @@ def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
 
 def _summary(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     """Return what was changed, for a commit's subject: the new value where it is short and a matter of state."""
-    shown = ("status", "severity", "importance", "completion_percentage", "section")
+    shown = ("status", "severity", "importance", "completion_percentage", "section", "assignee")
     words = [f"{name} {values[name]}" if name in shown and values[name] is not None else name for name in values]
     return ", ".join([*words, *content]) or "nothing"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,8 +18,9 @@ from memctl.record.required_text import LONGEST_LINE, is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.store import git_source, load
 from memctl.store.memory import Memory
-from memctl.team import handoffs, remote_state
+from memctl.team import handoffs, ref_state, remote_state
 from memctl.team.ref_state import Terms
+from memctl.team.state import Ownership
 from memctl.text.characters import printable_line
 from memctl.write import edit, ownership_transaction, transaction
 from memctl.write.ownership_transaction import StepResult
@@ -55,6 +56,20 @@ def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool
         if former and (record := former.find(wanted)):
             return former, handoff.from_record(former, record)
     return snapshot, handoff.from_record(snapshot, snapshot.resolve(reference))
+
+
+def without_record(memory: Memory, snapshot: Snapshot) -> Iterator[tuple[str, Ownership]]:
+    """Yield the ownerships that handoffs gave the acting agent, each with its handoff's id, if Git has no record of it.
+
+    `snapshot` is the memory of this branch; other branches of this clone are searched after that.
+    """
+    for held in ref_state.read(memory).state.section_ownership_map.values():
+        by = handoffs.handoff_in(held.lock_reason) if held.previous_owner else ""
+        if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
+            try:
+                find(memory, snapshot, by)
+            except MemctlError:
+                yield by, held
 
 
 def answer(

@@ -16,10 +16,13 @@ from memctl.record.record import Record
 from memctl.record.task_state import key
 from memctl.store import files, load
 from memctl.store.memory import Memory
-from memctl.text import characters
+from memctl.text import characters, similarity
 from memctl.text.phrases import quantity
+from memctl.text.words import STOP_WORDS
 
 _EARLIEST = "1970-01-01T00:00:00Z"  # what comes before is hardly meant: Git can't date it
+_DECISIONS = 20  # a word that more decisions have among their alternatives tells none of them
+_STEM = 5  # letters of a word that are looked for there: "events" and "event" are one word
 _MOST = 5  # the most records of a change for which hints are made; for more there is `memctl check`
 
 
@@ -81,6 +84,7 @@ def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]
     yield from missing_paths(memory, record.code_refs)
     yield from _dangling(memory, record, body)
     yield from _same_title(memory, record)
+    yield from _rejected_option(memory, record, body)
     if record.memory_type == STATE.name and record.completion_percentage == 100:
         yield f"{record.id} is 100 % done and still active", f"`memctl resolve {record.id}` closes it"
 
@@ -106,6 +110,27 @@ def _same_title(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
         if "superseded" not in record.kind.statuses:
             command = f"resolve {record.id} --resolution 'duplicate of {other.id}'"
         yield f"{other.id} has the same title", f"`memctl {command}` if both {same}"
+
+
+def _rejected_option(memory: Memory, record: Record, body: str) -> Iterator[tuple[str, str]]:
+    """Yield the decision that has rejected what a new record takes up, if the record has no link to it."""
+    from memctl.search import rejected_options
+
+    snapshot = load.disk(memory)
+    passages = rejected_options.of_record(record, body)
+    if not passages or snapshot.catalogue.with_id(record.id):
+        return
+    words = {word for passage in passages for word in similarity.plain_words(passage.text)} - STOP_WORDS
+    similar = snapshot.catalogue.rejecting((word[:_STEM] for word in sorted(words) if len(word) > 2), _DECISIONS)
+    linked = (record.id, *record.supersedes, *record.relates_to)
+    if not (decisions := [other for other in similar if other.id not in linked]):
+        return
+    options = rejected_options.rejected_options(snapshot, decisions)
+    is_used = rejected_options.used_in(memory.repository, memory.repository.branch()[1], memory.prefix)
+    for found in rejected_options.brought_back(snapshot, options, passages, is_used)[:1]:
+        other = found.option.record
+        what = f"{found.option.name!r} was {found.option.describe()}"
+        yield what, f"`memctl supersede {other.id} {record.id}` if {record.id} takes its place"
 
 
 def _tokens(memory: Memory, text: str) -> int:

@@ -7,17 +7,17 @@ import shlex
 from collections.abc import Iterable
 
 from memctl.errors import CredentialFound, MemctlError
-from memctl.git import git
-from memctl.pages import documents, generated_header
+from memctl.git import trees
+from memctl.pages import generated_header
 from memctl.pages.links import FOLDER
 from memctl.record import pages
 from memctl.record.change import Change, Delete, Write, rewords
 from memctl.record.errors import InvalidRecord
 from memctl.record.parser import parse
-from memctl.store import batches, files
+from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.team import guard
-from memctl.write import credentials
+from memctl.write import credentials, documents
 
 _ID = re.compile(r"""^id:[ \t]*["']?([^\s"'#]+)""", re.MULTILINE)
 # The hint for a file with a credential.
@@ -69,7 +69,7 @@ def objection(
                         "error with --allow-accepted"
                     )
             else:
-                _refuse_broken(text, path, before)
+                _refuse_broken(memory, text, path, before)
             change = Change(op="commit", title="", writes=(Write(path, text, before),))
             if not allow_secret:
                 credentials.refuse(change)
@@ -120,11 +120,11 @@ def _id_of(text: str) -> str:
     return match[1] if match else ""
 
 
-def _is_edited_document(path: str, text: str, before: str | None) -> bool:
+def _is_edited_document(memory: Memory, path: str, text: str, before: str | None) -> bool:
     """Return whether a file with the text `text`, and in HEAD `before`, is a rendered document that a person edited."""
-    if not path.startswith(f"{FOLDER}/") or before is None:
+    if not path.startswith(f"{FOLDER}/") or before is None or generated_header.split(before) is None:
         return False
-    return generated_header.split(before) is not None and not documents.is_intact(text)
+    return documents.renderer(memory, load.disk(memory)).is_edited(path, text)
 
 
 def advice(memory: Memory, path: str) -> str:
@@ -141,9 +141,9 @@ def advice(memory: Memory, path: str) -> str:
     return "".join(hints.hints_for(memory, Change(op="commit", title="", writes=(write,))))
 
 
-def _refuse_broken(text: str, path: str, before: str | None) -> None:
+def _refuse_broken(memory: Memory, text: str, path: str, before: str | None) -> None:
     """Raise MemctlError for a session's page or checkpoint that nobody can read, and for an edited document."""
-    if _is_edited_document(path, text, before):
+    if _is_edited_document(memory, path, text, before):
         raise MemctlError(
             "this is a rendered document: the next rendering would lose the edit",
             "edit the record or page that the document shows instead, then run `memctl render --force`",
@@ -157,9 +157,5 @@ def _refuse_broken(text: str, path: str, before: str | None) -> None:
 
 
 def text_in_head(memory: Memory, path: str) -> str | None:
-    """Return the text that a file has in HEAD or in the open batch; None if it is in neither."""
-    try:
-        name = f"{batches.head(memory) or 'HEAD'}:{memory.tracked(path)}"
-        return git.read(["show", name], memory.repository.top).decode(errors="replace")
-    except git.GitFailed:
-        return None
+    """Return the text that a file has in HEAD; None if HEAD does not have it."""
+    return trees.text(memory.repository, "HEAD", memory.tracked(path))

@@ -18,6 +18,7 @@ from memctl.record import frontmatter, frontmatter_edit, record_form
 from memctl.record.errors import FrontMatterError
 from memctl.record.handoff import OFFERED
 from memctl.record.kinds import KINDS
+from memctl.record.parser import derived, is_slim
 from memctl.record.record import ORDER
 from memctl.text import headings, timestamps
 
@@ -119,8 +120,9 @@ def _side(text: str) -> _Side | None:
     except (FrontMatterError, UnicodeEncodeError):
         return None
     values = {key: value for key, value in values.items() if value is not None and value != []}
-    is_slim = record_form.is_slim(values) and bool(kind := record_form.derived(values))
-    return _Side(lines, {**values, "memory_type": kind["memory_type"]} if is_slim else values, rest, is_slim)
+    implied = derived(values) if is_slim(values) else {}  # {} for a page, too
+    kind = {"memory_type": implied["memory_type"]} if implied else {}
+    return _Side(lines, {**values, **kind}, rest, bool(implied))
 
 
 def _merge_as_lines(base: str, ours: str, theirs: str, prefer: Preference) -> MergeResult:
@@ -185,7 +187,7 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
     was, mine, yours = (side.values.get(key) for side in (base, ours, theirs))
     # A side that changed lines and no value has changed comments: its lines are kept.
     swap = not one or (equal_values(yours, was) and not equal_values(mine, was))
-    winner, others, current = (other, one, yours) if swap else (one, other, mine)
+    winner, current = (other, yours) if swap else (one, mine)
     if value is not CONFLICT and not equal_values(value, current):
         try:
             text = f"---\n{winner}---\n"
@@ -197,7 +199,7 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
     if value is CONFLICT:
         return f"<<<<<<< ours\n{one}=======\n{other}>>>>>>> theirs\n", value
     known = {*frontmatter_edit.comments(before), *frontmatter_edit.comments(winner)}
-    added = [comment for comment in frontmatter_edit.comments(others) if comment not in known]
+    added = [comment for comment in frontmatter_edit.comments(one + other) if comment not in known]
     return winner + "".join(f"{comment}\n" for comment in added), value
 
 

@@ -5,26 +5,31 @@ operation ("step") is first noted in a file. Then ownership moves by compare-and
 a lease): if two processes want it at once, only one gets it, before anything is written. Then the record is committed.
 After a kill in between, the next write finishes the step. If Git refuses the commit, ownership moves back and the
 record is deleted.
+
+A handoff that moves ownership at a remote goes the other way round, since its taker needs the record: the record is
+committed and pushed, and then ownership moves. If that is refused, the record is marked as withdrawn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import commits, refs
+from memctl.record import handoff
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
-from memctl.store import files, journal, lock, memory_root
+from memctl.store import files, journal, load, lock, memory_root
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.team import coordination_ref, ref_state, remote_state
 from memctl.team.ref_state import Plan, Step, Terms
 from memctl.team.state import State
-from memctl.write import merge, recovery
+from memctl.write import edit, merge, recovery
 from memctl.write.commit import Outcome
 
 Make = Callable[[ref_state.StateOutcome], Change]
@@ -58,14 +63,21 @@ class StepResult(msgspec.Struct, frozen=True):
 
 
 def carry_out(
-    memory: Memory, write: Writing, plan: Plan, make: Make, options: WriteOptions, remote: str = ""
+    memory: Memory,
+    write: Writing,
+    plan: Plan,
+    make: Make,
+    options: WriteOptions,
+    remote: str = "",
+    publish: Callable[[], None] | None = None,
 ) -> StepResult:
     """Change the coordination state and the memory: both or neither.
 
     `plan` returns the next coordination state. `make` gets a result of `plan`, and returns the Change of the memory; it
     is called again if another process changed the state meanwhile and `plan` is tried again. `write` writes that
-    Change. If `remote` is the name of a remote, the coordination state changes there first. Raises MemctlError if
-    either change is refused; then nothing has changed.
+    Change. If `remote` is the name of a remote, the coordination state changes there first. If `publish` is given, the
+    Change, which records a handoff, is committed before that, and then `publish` pushes it. Raises MemctlError if
+    either change is refused; then nothing has changed, except that a handoff is withdrawn.
     """
     if why := commits.why_unsafe(memory.repository)[0]:
         raise MemctlError(f"sections can't be handed over now: {why}", "run the command again once Git can commit")
@@ -74,15 +86,21 @@ def carry_out(
         _recover(memory, write, ask_remote=bool(remote))
         noted: list[tuple[Path, Intent]] = []
         tried: list[Outcome] = []
+        written: list[Outcome] = []
 
         def prepare(outcome: ref_state.StateOutcome) -> None:
-            change = make(outcome)
-            tried[:] = [write(memory, lambda _: change, msgspec.structs.replace(options, dry_run=True))]
+            if not written:
+                change = make(outcome)
+                tried[:] = [write(memory, lambda _: change, msgspec.structs.replace(options, dry_run=True))]
+            if options.dry_run:
+                return
+            file, intent = journal.new_file(_folder(memory)), Intent(outcome.commit, remote, tried[0].change)
+            journal.put(file, intent)  # before any of it is done
             _forget(noted)
-            if not options.dry_run:
-                file, intent = journal.new_file(_folder(memory)), Intent(outcome.commit, remote, tried[0].change)
-                journal.put(file, intent)  # before any of it is done
-                noted.append((file, intent))
+            noted.append((file, intent))
+            if publish and not written:
+                written.append(_write(memory, write, file, msgspec.structs.replace(intent, commit=""), options))
+                publish()
 
         with lock.hold_interrupts(memory.remarks) as done:
             try:
@@ -94,15 +112,18 @@ def carry_out(
                 )
                 raise remote_state.Unfinished(error.message, hint) from None
             except MemctlError:
+                if publish and written and _withdraw(memory, write, written[0].change):
+                    with suppress(MemctlError):  # if it can't be pushed now, the next sync does
+                        publish()
                 _forget(noted)
                 raise
             if options.dry_run:
                 return StepResult(tried[0], agreed)
             file, intent = noted[0]
-            written = _write(memory, write, file, intent, options)
+            outcome = written[0] if written else _write(memory, write, file, intent, options)
             file.unlink(missing_ok=True)
-            done.append(written.description)
-        return StepResult(written, agreed)
+            done.append(outcome.description)
+        return StepResult(outcome, agreed)
 
 
 def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list[str]:
@@ -169,6 +190,22 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
     )
 
 
+def _withdraw(memory: Memory, write: Writing, change: Change) -> bool:
+    """Withdraw the handoff that a change recorded; return whether there was one that waits for an answer.
+
+    It is found by its memory_id, since a sync may have given it another id.
+    """
+    snapshot, made = load.disk(memory), next(write for write in change.writes if write.path.endswith(".md"))
+    record = snapshot.find(handoff.read(made.text, made.path).record.memory_id)
+    if record is None or record.status != handoff.OFFERED:
+        return False
+    values = {"status": handoff.WITHDRAWN, "answered_by": memory.actor, "answered_at": memory.now}
+    undone = edit.rewrite(snapshot, record, values, {"answer": "No section was handed over."})
+    back = Change("withdraw", f"{record.id} {record.title}", (record.id,), (undone,))
+    write(memory, lambda _: back, WriteOptions(allow_secret=True))
+    return True
+
+
 def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
     """Finish or undo the interrupted steps, as `recover` does; the caller holds the coordination lock."""
     lines = []
@@ -185,10 +222,11 @@ def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
 
 
 def _finish(memory: Memory, write: Writing, intent: Intent) -> bool:
-    """Write the record of a step if its ownership has moved; return whether it has. If not, nothing was changed."""
+    """Write the record of a step if its ownership has moved; return whether it has. If not, a handoff is withdrawn."""
     if intent.remote and not _has_moved(memory, intent):
         remote_state.fetch_and_merge_locked(memory, intent.remote)
     if not _has_moved(memory, intent):
+        _withdraw(memory, write, intent.change)
         return False
     write(memory, lambda _: _rebase(memory, intent.change), WriteOptions(allow_secret=True))
     return True

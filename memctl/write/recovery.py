@@ -19,6 +19,10 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
         from memctl.write import checkout_log  # seldom needed
 
         checkout_log.finish(memory)
+    if (memory.private / memory_root.BATCH).exists():
+        from memctl.write import batch_migration  # once after an upgrade
+
+        batch_migration.reopen(memory)
     files.remove_leftovers(memory.pending)
     entries = journal.entries(memory.pending)
     if not entries:  # a killed process leaves an entry, since it writes that first

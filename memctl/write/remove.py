@@ -19,7 +19,7 @@ from memctl.record.handoff import package_path
 from memctl.record.kinds import HANDOFF
 from memctl.record.parser import parse, parse_new
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, files, journal, lock, pending_state, sessions_ref
+from memctl.store import changes_ref, files, journal, lock, pending_state, sessions_ref
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.write import links, merge, recovery, transaction
@@ -140,7 +140,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     snapshot.withheld.refuse_record(wanted)
     renamed = {record.memory_id for record in snapshot.catalogue.with_alias(wanted)}
     folder = f"{memory.prefix}/{kind.folder}/{wanted[4:11]}"
-    for tracked in history.paths_gone(memory.repository, folder, batches.latest(memory)):
+    for tracked in history.paths_gone(memory.repository, folder, changes_ref.tip(memory)):
         path = tracked[len(memory.prefix) + 1 :]
         if ids.id_in_path(path) == wanted and not (renamed and _memory_id(memory, path) in renamed):
             return path
@@ -158,7 +158,7 @@ def _deleted_path(memory: Memory, snapshot: Snapshot, part: str) -> str:
 
     Raises MemctlError if there are several.
     """
-    gone = history.paths_gone(memory.repository, memory.prefix, batches.latest(memory))
+    gone = history.paths_gone(memory.repository, memory.prefix, changes_ref.tip(memory))
     paths = {name: path for path in gone[::-1] if ids.is_part(part, name := ids.id_in_path(path) or "")}
     if len(paths) > 1:
         lines = "".join(f"\n  {name}" for name in sorted(paths)[:_CANDIDATES])
@@ -190,11 +190,11 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
 def _other_commit(memory: Memory, path: str, revision: str | None = None) -> str:
     """Return the commit outside of HEAD's history that may have a file, "" if there is none.
 
-    For a file of a session it is the commit of the sessions' ref, now or as of a revision, otherwise that of the
-    branch's last batch.
+    For a file of a session it is the commit of the sessions' ref, now or as of a revision, otherwise the newest change
+    of refs/memctl/changes.
     """
     if not path.startswith(sessions_ref.FOLDERS):
-        return "" if revision else batches.latest(memory)
+        return "" if revision else changes_ref.tip(memory)
     return sessions_ref.as_of(memory, revision) if revision else sessions_ref.head(memory)
 
 

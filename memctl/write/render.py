@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from memctl.errors import MemctlError
 from memctl.git import commits, differences, git, index
-from memctl.pages.documents import Comparison, compare, current_text, is_intact
+from memctl.pages.documents import Comparison, compare, current_text
 from memctl.pages.links import FOLDER, SOURCES, UNTRACKED
 from memctl.pages.render import Renderer
 from memctl.record.change import Change
@@ -38,16 +38,16 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         )
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
-        commit.sync_batch(memory)
         files.remove_leftovers(memory.folder)  # those of a killed rendering
         snapshot = load.disk(memory, whole=True)
         making = documents.renderer(memory, snapshot)
-        result = compare(making, force=force)
+        result = compare(making, force=force, exact=True)
         memory.remarks += [f"warning: {line}" for line in documents.unreadable_remarks(memory, snapshot, result)]
         change = commit.with_author(memory, Change(op="render", title="the documents"))
         if not memory.config.docs:
             outcome = _untrack_documents(memory, change, making, force=force)
-            texts, result = documents.render_differing(memory, making, compare(making, force=force), facts=True)
+            result = compare(making, force=force, exact=True)
+            texts, result = documents.render_differing(memory, making, result, facts=True)
             documents.write_documents(memory, texts)
             files.replace(files.locate(memory.folder, UNTRACKED), documents.IGNORE_ALL)
             return outcome, result
@@ -102,7 +102,7 @@ def _untrack_documents(memory: Memory, change: Change, making: Renderer, *, forc
     known = [entry.path for entry in index.entries(memory.repository, memory.tracked(FOLDER))]
     ours = {f"{FOLDER}/{name}" for name in (*making.names(), SOURCES)} if force else set()
     tracked = [path[len(memory.prefix) + 1 :] for path in known]
-    paths = [p for p in tracked if p in ours or is_intact(current_text(making.snapshot, p) or "")]
+    paths = [p for p in tracked if p in ours or not making.is_edited(p, current_text(making.snapshot, p) or "")]
     if not paths:
         return Outcome(change)
     documents.write_documents(memory, dict.fromkeys(paths))

@@ -35,8 +35,9 @@ def plan(
     """Return the memory that is to be created, and the Change that creates it.
 
     The memory's folder is in the worktree's root, or with `here` in the folder `start`. `project` is the project's
-    name, None for the name of the folder around it. `docs` is the value of the setting `docs` in config.yaml, "" for
-    the default. Raises MemctlError if there is a memory already, or if the folder `.memory` is another tool's.
+    name, None for the name of the folder around it. `docs` is the value of the setting `docs` in config.yaml; "" stands
+    for `default-branch` if there is a remote, else for the default. Raises MemctlError if there is a memory already, or
+    if the folder `.memory` is another tool's.
     """
     repository = open_repository(start)
     parent = start.resolve() if here else repository.top
@@ -47,6 +48,7 @@ def plan(
         raise MemctlError(f"this repository already has a memory: {folder}", "`memctl status` shows what it has")
     _refuse_absent(repository, folder)
     name = project or parent.name or "project"
+    docs = docs or (configuration.DEFAULT_BRANCH if repository.remotes() else "")
     text = _config_text(name) + (_documents_lines(repository, docs) if docs else "")
     memory = Memory(folder, repository, environ, configuration.parse(text, f"{FOLDER}/{CONFIG}"))
     change = Change(op="init", title=name, writes=(Write(CONFIG, text), *_readme(folder, name), *_attributes(folder)))

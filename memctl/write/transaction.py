@@ -13,11 +13,11 @@ from contextlib import closing
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
-from memctl.git.commits import Variables
-from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
+from memctl.git.commits import CommitPending, Variables
+from memctl.record.change import AT_ONCE, REDACT, RENUMBER, Change, WriteOptions
 from memctl.record.pages import kind_at
 from memctl.record.parser import parse_new
-from memctl.store import batches, files, journal, lock, memory_root, pending_state
+from memctl.store import changes_ref, files, journal, lock, memory_root, pending_state
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
@@ -60,7 +60,6 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
         waiting: list[PendingEntry] = []
         if not options.dry_run:
             waiting = recovery.recover(memory)
-            _settle(memory)
         status = memory.asked
         sequence = Sequence(memory)
         change = commit.with_author(memory, plan(sequence), options.reason)
@@ -73,7 +72,11 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
         advice = _advice(memory, change, options)
         if options.dry_run or change.is_empty:
             return Outcome(change, advice=advice)
-        batches.mode(memory)  # raises MemctlError for an unknown value
+        is_later = changes_ref.is_later(memory)
+        if is_later and not changes_ref.tip(memory):
+            from memctl.write import batch_migration  # before the first change
+
+            batch_migration.move_refs(memory)
         memory.grant_trust()
         if any(path.startswith(FOLDERS) for path in change.paths):
             from memctl.write import session_files
@@ -85,9 +88,8 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             change = here
         with lock.hold_interrupts(memory.remarks) as done:
             base = memory.repository.branch()[1]
-            entry = journal.begin(
-                memory.pending, change, held=options.no_commit, base=base, allow_secret=options.allow_secret
-            )
+            held = options.no_commit or (is_later and change.op not in AT_ONCE)
+            entry = journal.begin(memory.pending, change, held=held, base=base, allow_secret=options.allow_secret)
             try:
                 prepared = files.prepare(memory.folder, change.writes)
                 sequence.save()
@@ -98,6 +100,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             entry = journal.advance(entry, entry.written)
             waiting = recovery.drop_replaced([*waiting, entry]) if waiting else [entry]
             memory.asked = status
+            waiting = [_recorded(memory, entry, variables) for entry in waiting] if is_later else waiting
             try:
                 outcome = replace(_committed(memory, waiting, options, variables), advice=advice)
                 done.append(outcome.description)
@@ -107,23 +110,32 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
         return outcome
 
 
-def _settle(memory: Memory) -> None:
-    """Bring a batch in step with HEAD. If it can't be committed, remarks say so, and the write goes on."""
-    settled = commit.sync_batch(memory)
-    if settled and settled.pending:
-        memory.remarks += [
-            f"warning: earlier changes are not committed yet: {settled.pending}",
-            f"hint: {settled.hint}",
-        ]
+def _recorded(memory: Memory, entry: PendingEntry, variables: Variables) -> PendingEntry:
+    """Return an entry of the journal after its change was committed to refs/memctl/changes, if it was not before.
+
+    If that fails, a remark says why; the next write tries again.
+    """
+    if entry.recorded or entry.undone:
+        return entry
+    try:
+        return journal.update(entry, recorded=changes_ref.add(memory, entry.change, variables))
+    except (MemctlError, CommitPending) as error:
+        memory.remarks.append(f"warning: {changes_ref.ref(memory)} has no copy of the change: {error}")
+        return entry
 
 
 def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOptions, variables: Variables) -> Outcome:
-    """Commit the waiting changes, the last of which was just written, unless that is left to `memctl commit`."""
-    if not options.no_commit:
-        return commit.commit_waiting(memory, waiting, waiting[-1], variables)
-    _, warning = documents.refresh(memory, [waiting[-1].change])
-    hint = "`memctl commit` commits it"
-    return Outcome(waiting[-1].change, pending="--no-commit was given", hint=hint, warning=warning)
+    """Commit the waiting changes, the last of which was just written, unless that is left to others."""
+    newest = waiting[-1]
+    if not newest.held:
+        return commit.commit_waiting(memory, waiting, newest, variables)
+    if newest.recorded and not all(entry.held or entry.undone for entry in waiting):
+        list(commit.commit_remaining(memory))  # of before `commits: later`
+    _, warning = documents.refresh(memory, [newest.change])
+    if newest.recorded:
+        return Outcome(newest.change, commit=newest.recorded, warning=warning)
+    pending, hint = ("--no-commit was given", "`memctl commit` commits it") if options.no_commit else ("", "")
+    return Outcome(newest.change, pending=pending, hint=hint, warning=warning)
 
 
 def check(memory: Memory, change: Change, options: WriteOptions) -> None:
@@ -163,10 +175,11 @@ def _advice(memory: Memory, change: Change, options: WriteOptions) -> tuple[str,
 
 
 def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
-    """Raise MemctlError if a change would discard text that no commit has."""
+    """Raise MemctlError if a change would discard text that no commit has, neither of HEAD nor of the changes' ref."""
     gone = {delete.path for delete in change.deletes}
     gone |= {write.path for write in change.writes if write.old and change.op == "restore"}
-    if unsaved := gone & pending_state.uncommitted(memory, ignored=True).keys():
+    gone &= pending_state.uncommitted(memory, ignored=True).keys()
+    if unsaved := {path for path in gone if not changes_ref.keeps(memory, path)}:
         raise MemctlError(
             f"{memory.tracked(sorted(unsaved)[0])} has uncommitted changes, which would be lost",
             "`memctl commit` commits them; --discard discards them",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from memctl.errors import MemctlError
 from memctl.git import history, trees
 from memctl.git.history import Commit
 from memctl.record import ids
-from memctl.record.change import REDACT, Change, Delete, Write
+from memctl.record.change import HANDOVERS, REDACT, Change, Delete, Write
 from memctl.record.errors import InvalidRecord
+from memctl.record.kinds import HANDOFF
 from memctl.record.parser import parse
-from memctl.store import batches, files, pending_state
+from memctl.store import files, pending_state
+from memctl.store.commit_message import TYPE
+from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.memory_root import CONFIG
 from memctl.write import merge
@@ -20,7 +25,7 @@ _HANDS = "sections may have changed their owner with it, and an undo would not c
 _ELSEWHERE = {
     REDACT: "it removed a credential, which an undo would write again",
     SYNC: "it is a merge made by `memctl sync`",
-    **dict.fromkeys(("handoff", "accept", "decline", "withdraw"), _HANDS),
+    **dict.fromkeys(HANDOVERS, _HANDS),
 }
 _RENDERED = "docs/"
 _SHORT = 10  # digits of the commit id by which an undo names it
@@ -29,48 +34,75 @@ _OTHER = "`memctl undo COMMIT` undoes another change; `memctl log` lists them"
 
 
 def undo(memory: Memory, revision: str | None) -> Change:
-    """Return the Change that undoes a commit of the memory.
+    """Return the Change that undoes a commit of the memory, or a change that waits for the user's commit.
 
-    `revision` names the commit; None stands for the latest one that is not undone yet. Later changes of the files are
-    kept. Raises MemctlError if these changed the same places, or if the commit did more than change files of the
-    memory.
+    `revision` names the commit; None stands for the latest change that is not undone yet. Later changes of the files
+    are kept. Of a commit that has other files, too, only those of the memory are undone. Raises MemctlError if later
+    changes concern the same places, or if the commit did more than change files.
     """
-    if waiting := [entry for entry in pending_state.open_entries(memory) if not entry.undone]:
+    waiting = [entry for entry in pending_state.open_entries(memory) if not entry.undone]
+    if waiting and not all(entry.recorded for entry in waiting):
         name = pending_state.describe(waiting[-1])
         raise MemctlError(
             f"{name} is not committed yet, so it can't be undone", "run `memctl commit`, then `memctl undo`"
         )
-    commit = _resolve_commit(memory, revision) if revision else _latest_change(memory)
-    _refuse_irreversible(memory, commit)
-    before = trees.blob_ids(memory.repository, f"{commit.commit}^", commit.paths)
-    after = trees.blob_ids(memory.repository, commit.commit, commit.paths)
-    texts = trees.blobs(memory.repository, {*before.values(), *after.values()}, files.MAX_BYTES)
+    found = _resolve(memory, waiting, revision) if revision else _latest_change(memory, waiting)
+    if isinstance(found, Commit):
+        _refuse_irreversible(memory, found)
+        commit, subject, touched = (
+            found.commit,
+            found.subject,
+            versions(memory, found.paths, found.parent, found.commit),
+        )
+    else:
+        commit, subject, touched = found.recorded, f"{found.change.op} {found.change.title}", _texts(found.change)
     writes, deletes = [], []
-    for tracked in commit.paths:
-        path = tracked.removeprefix(memory.prefix + "/")
-        if path == tracked or path.startswith(_RENDERED):
-            continue
-        contents = (texts.get(side.get(tracked, "")) for side in (before, after))
-        old, new = (None if content is None else files.decode(content, path) for content in contents)
+    for path, old, new in touched:
         now = files.read_if_there(memory.folder, path)
         text = _without_change(memory, path, now, old, new)
         if text is not None:
             writes.append(Write(path, text, now))
         elif now is not None:
             deletes.append(Delete(path, now))
-    subject = commit.subject.partition(": ")[2] or commit.subject
     return Change(
         op=UNDO,
-        title=f"{commit.commit[:_SHORT]} {subject}",
-        ids=tuple(dict.fromkeys(identifier for tracked in commit.paths if (identifier := ids.id_in_path(tracked)))),
+        title=f"{commit[:_SHORT]} {subject.removeprefix(f'{TYPE}: ')}",
+        ids=tuple(dict.fromkeys(identifier for path, *_ in touched if (identifier := ids.id_in_path(path)))),
         writes=tuple(writes),
         deletes=tuple(deletes),
     )
 
 
-def _resolve_commit(memory: Memory, revision: str) -> Commit:
-    """Return the commit of a revision; raises MemctlError if it does not change the memory."""
+def _texts(change: Change) -> list[tuple[str, str | None, str | None]]:
+    """Return the files of a change: path, text before (None: none), and text after (None: deleted)."""
+    written = ((write.path, write.old, write.text) for write in change.writes)
+    return [*written, *((delete.path, delete.old, None) for delete in change.deletes)]
+
+
+def versions(memory: Memory, paths: Iterable[str], before: str, after: str) -> list[tuple[str, str | None, str | None]]:
+    """Return files of the memory, relative to it, with their texts in the commits `before` ("" for none) and `after`.
+
+    Rendered documents are left out. `paths` are relative to the worktree's top.
+    """
+    rendered = memory.tracked(_RENDERED)
+    paths = [path for path in paths if path.startswith(f"{memory.prefix}/") and not path.startswith(rendered)]
+    sides = [trees.blob_ids(memory.repository, name, paths) if name else {} for name in (before, after)]
+    texts = trees.blobs(memory.repository, {blob for side in sides for blob in side.values()}, files.MAX_BYTES)
+    result = []
+    for tracked in paths:
+        path = tracked.removeprefix(f"{memory.prefix}/")
+        contents = (texts.get(side.get(tracked, "")) for side in sides)
+        old, new = (None if content is None else files.decode(content, path) for content in contents)
+        result.append((path, old, new))
+    return result
+
+
+def _resolve(memory: Memory, waiting: Sequence[PendingEntry], revision: str) -> Commit | PendingEntry:
+    """Return the waiting change or the commit that a revision names; raises MemctlError if it is none of the memory."""
     full = memory.repository.resolve(revision)
+    for entry in waiting:
+        if entry.recorded == full:
+            return entry
     commits = history.commits(memory.repository, [memory.prefix], full, limit=1)
     if not commits or commits[0].commit != full:
         raise MemctlError(
@@ -79,14 +111,20 @@ def _resolve_commit(memory: Memory, revision: str) -> Commit:
     return commits[0]
 
 
-def _latest_change(memory: Memory) -> Commit:
+def _latest_change(memory: Memory, waiting: Sequence[PendingEntry]) -> Commit | PendingEntry:
     """Return the latest change of the memory that is not undone: each undo goes one further back.
 
     The merge of a sync does not count, because the changes that it brought are commits of their own.
     """
+    reverted: set[str] = set()
+    for entry in reversed(waiting):
+        if entry.change.op == UNDO:
+            reverted.add(entry.change.title[:_SHORT])
+        elif entry.recorded[:_SHORT] not in reverted:
+            return entry
     for most in (_FEW, None):
-        undone: set[str] = set()
-        for commit in batches.commits(memory, [memory.prefix], limit=most):
+        undone = set(reverted)
+        for commit in history.commits(memory.repository, [memory.prefix], limit=most):
             if commit.commit[:_SHORT] in undone or commit.trailers.ops == (SYNC,):
                 continue
             if UNDO not in commit.trailers.ops:
@@ -98,15 +136,13 @@ def _latest_change(memory: Memory) -> Commit:
 def _refuse_irreversible(memory: Memory, commit: Commit) -> None:
     """Raise MemctlError for a commit that an undo of files would not revert."""
     short = commit.commit[:_SHORT]
-    if not commit.trailers.ops:
-        raise MemctlError(
-            f"memctl did not make the commit {short} ({commit.subject})",
-            f"`git revert {short}` undoes it; {_OTHER}",
-        )
+    is_handoff = any(path.startswith(memory.tracked(f"{HANDOFF.folder}/")) for path in commit.paths)
+    if is_handoff and not commit.trailers.ops:  # the user's, with what a handoff has written
+        raise MemctlError(f"the commit {short} ({commit.subject}) can't be undone: {_HANDS}", _OTHER)
     for op in commit.trailers.ops:
         if op in _ELSEWHERE:
             raise MemctlError(f"the commit {short} ({commit.subject}) can't be undone: {_ELSEWHERE[op]}", _OTHER)
-    if memory.tracked(CONFIG) in commit.paths and "init" in commit.trailers.ops:
+    if commit.changes.get(memory.tracked(CONFIG)) == "A":
         raise MemctlError(
             f"the commit {short} created the memory, so `memctl undo` does not undo it",
             f"`git revert {short}` removes the whole memory",

@@ -76,7 +76,7 @@ def test_up_to_date_documents_are_not_rendered_again(
         return real(self, name)
 
     monkeypatch.setattr(Renderer, "page", page)
-    for expected in (6, 0):
+    for expected in (5 if staged else 6, 0):  # documents stop no commit; only the lengths of pages are looked at
         rendered.clear()
         assert found(memctl, *(["--staged"] if staged else [])) == []
         assert len(rendered) == expected

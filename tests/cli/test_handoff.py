@@ -328,14 +328,14 @@ class TestAnswers:
         assert git(shop, "for-each-ref") == before
         assert git(shop, "status", "--porcelain") == ""
 
-    def test_another_branch_reports_where_the_record_is(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
+    def test_offer_of_another_branch_is_listed_with_its_branch(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
         git(shop, "branch", "other")
         memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done")
         git(shop, "checkout", "-q", "other")
-        assert (
-            "the handoff HND-2025-11-04-001 gave you §2.1, but its record is not on this branch"
-            in bob("handoff", "list").err
-        )
+        assert "(on main)" in bob("handoff", "list").out
+        assert bob("handoff", "list", "--json").data["handoffs"][0]["branch"] == "main"
+        assert "handoff HND-2025-11-04-001 from claude waits on main for your answer" in bob("status").out
+        assert bob("handoff", "list", "--at", "HEAD").out == ""
 
     def test_details_that_the_taker_may_not_read_are_not_in_its_package(
         self, shop: Path, memctl: Memctl, bob: Memctl
@@ -547,7 +547,9 @@ def test_a_handoff_of_another_branch_is_shown_and_accepted_in_a_worktree_of_its_
     made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]
     text = memctl("handoff", "show", made).out
     side = tmp_path / "side"
-    assert f"`memctl handoff accept {made}` adds the record to this branch" in bob("handoff", "list", where=side).err
+    listed = bob("handoff", "list", where=side)
+    assert listed.out == f"{made}  offered  complete  claude -> bob  §2.1  To bob: Go (on main)\n"
+    assert listed.err == ""
     assert bob("handoff", "show", made, where=side).out == text
     tried = bob("handoff", "accept", made, "-n", where=side).out
     assert "+status: accepted" in tried

@@ -130,10 +130,41 @@ def test_an_empty_repository_has_next_commands_too(tmp_path: Path, memctl: Memct
     assert "--yes" in memctl("init", "--yes", "--json", where=tmp_path / "new", code=2).err
 
 
-def test_init_offers_default_branch_documents_only_with_a_remote(project: Path, memctl: Memctl) -> None:
-    git(project, "remote", "add", "origin", "https://example.org/project.git")
-    assert "memctl init --docs default-branch" in memctl("init", where=project).err
-    assert memctl("init", "--docs", "default-branch", where=project).code == 0
+@pytest.mark.parametrize(
+    ("url", "step"),
+    [
+        ("https://github.com/ann/shop.git", "memctl install github "),
+        ("git@gitlab.example.org:ann/github.git", "memctl install gitlab "),
+        ("https://example.org/github/shop.git", "memctl render "),
+        ("/srv/github/shop.git", "memctl render "),
+    ],
+)
+def test_documents_have_one_writer_from_the_start_if_there_is_a_remote(
+    project: Path, memctl: Memctl, url: str, step: str
+) -> None:
+    git(project, "remote", "add", "origin", url)
+    branch = git(project, "branch", "--show-current").strip()
+    assert f"\n  {step}" in memctl("init", where=project).err
+    config = (project / ".memory" / "config.yaml").read_text()
+    assert f"\ndocs: default-branch\ndefault_branch: {branch}\n" in config
+    memctl("learn", "Nothing is rendered", where=project)
+    assert not (project / ".memory" / "docs").exists()
+    assert "the documents were never rendered: run `memctl render`" in memctl("status", where=project).out
+    assert "MEM314" in memctl("check", "--strict", where=project).out
+    git(project, "switch", "-q", "-c", "topic")
+    assert "the documents" not in memctl("status", where=project).out
+    assert "MEM314" not in memctl("check", where=project).out
+
+
+def test_status_offers_the_change_when_a_remote_comes(project: Path, memctl: Memctl) -> None:
+    memctl("init", where=project)
+    memctl("learn", "Rendered", where=project)
+    assert "--docs" not in memctl("status", where=project).out
+    git(project, "remote", "add", "origin", "https://github.com/ann/shop.git")
+    assert "`memctl init --docs default-branch`" in memctl("status", where=project).out
+    memctl("init", "--docs", "true", where=project)
+    assert "--docs" not in memctl("status", where=project).out
+    memctl("init", "--docs", "default-branch", where=project)
     assert "docs: default-branch" in (project / ".memory" / "config.yaml").read_text()
     other = project.parent / "other"
     other.mkdir()

@@ -64,7 +64,7 @@ def test_circular_blocking_links_block_both_issues(repo: Path, memctl: Memctl) -
     first, second = issue(memctl, "First"), issue(memctl, "Second")
     memctl("link", first, second, "--as", "blocks")
     file = next((repo / ".memory").rglob(f"{first}-*.md"))
-    file.write_text(file.read_text().replace("is_archived:", f"blocked_by:\n  - {second}\nis_archived:"))
+    file.write_text(file.read_text().replace("agent_id:", f"blocked_by:\n  - {second}\nagent_id:"))
     assert sorted(titles(memctl, "--blocked")) == ["First", "Second"]
     assert "there is no unblocked work" in memctl("next").err
 

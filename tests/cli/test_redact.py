@@ -89,7 +89,7 @@ def test_places_out_of_reach_are_listed(memctl: Memctl, repo: Path, tmp_path: Pa
     assert set(made["left"]["refs"]) == {"refs/heads/main", "refs/remotes/origin/main"}
     assert made["left"]["history_complete"] is True
     memctl("learn", "Again", "--lesson", TOKEN, "--allow-secret")
-    said = memctl("redact", "LRN-2025-11-04-002").out
+    said = memctl("redact", "@last").out
     assert "Revoke the credential" in said
     assert "3 commits" in said
     assert bringing[:10] in said

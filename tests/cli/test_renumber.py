@@ -193,7 +193,7 @@ def test_ambiguous_reference_is_reported_and_left_unchanged(clones: tuple[Clone,
     one("issue", "Which", "--description", f"{FIRST} is meant, or {FIRST}.")
     found = memctl("renumber", "--json", where=one.folder).data
     path = f".memory/issues/2025-11/ISS-{DAY}-002-which.md"
-    assert found["unclear"] == [{"path": path, "line": 18, "name": FIRST, "taken_for": "Sell books"}]
+    assert found["unclear"] == [{"path": path, "line": 13, "name": FIRST, "taken_for": "Sell books"}]
     assert f"{FIRST} is meant, or {FIRST}." in one.text("which")
     assert memctl("renumber", "--json", where=one.folder).data["unclear"] == []  # it has been said
 

@@ -112,7 +112,7 @@ def test_status_process_also_returns_memctls_settings(repo: Path, lines: str) ->
 
 def test_settings_of_a_git_started_in_another_repository_are_ignored(repo: Path, tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "other")
-    git(tmp_path / "other", "config", "memctl.commits", "batch")
+    git(tmp_path / "other", "config", "memctl.commits", "later")
     monitor = tmp_path / "monitor"
     monitor.write_text(f"#!/bin/sh\ngit -C '{tmp_path}/other' status >&2\nexit 1\n")
     monitor.chmod(0o755)

@@ -300,10 +300,13 @@ def test_reading_pages_of_the_branch_starts_no_more_of_git(
     assert set(asked) <= {"status"}
 
 
-def test_a_batch_ends_with_the_session(session: Session) -> None:
-    git(session.repo, "config", "memctl.commits", "batch")
+def test_with_commits_later_a_session_leaves_its_page_for_the_user(session: Session) -> None:
+    git(session.repo, "config", "memctl.commits", "later")
     before = commits(session.repo)
     work(session)
-    assert commits(session.repo) == before + 1
-    assert "Memctl-Changes: " in git(session.repo, "log", "-1", "--format=%B")
+    assert commits(session.repo) == before
+    assert git(session.repo, "status", "--porcelain", "--", ".memory") != ""
+    assert git(session.repo, "diff", "--cached", "--name-only") == ""
+    git(session.repo, "add", "-A")
+    git(session.repo, "commit", "-qm", "code and a page")
     assert git(session.repo, "status", "--porcelain", "--", ".memory") == ""

@@ -154,12 +154,16 @@ def test_special_characters_of_file_names_break_no_table_cell(repo: Path, memctl
     for name in ("a|b.py", "`x`.py", "plain.py"):
         (repo / name).write_text('"""Does `a | b` | c."""\n')
     memctl("section", "add", "All", "--path", "*.py")
-    tokens = MarkdownIt("commonmark").enable("table").parse((repo / ".memory/docs/4-sources.md").read_text())
+    listed = (repo / ".memory/docs/4-sources.md").read_text()
+    assert listed.endswith(
+        "- [`a|b.py`](../../a%7Cb.py): Does `a | b` \\| c.\n- [`plain.py`](../../plain.py): Does `a | b` \\| c.\n"
+    )
+    tokens = MarkdownIt("commonmark").enable("table").parse(memctl("show", "§4").out)
     cells = [
         "".join(c.content for c in tokens[n + 1].children or []) for n, t in enumerate(tokens) if t.type == "td_open"
     ]
     rows = [cells[n : n + 5] for n in range(0, len(cells), 5)]
-    assert [row[0] for row in rows] == ["`x`.py", "app.py", "a|b.py", "plain.py"]
+    assert [row[0] for row in rows] == ["[`x`.py]", "[app.py]", "[a|b.py]", "[plain.py]"]
     assert [row[4] for row in rows] == ["Does a | b | c.", "", "Does a | b | c.", "Does a | b | c."]
 
 

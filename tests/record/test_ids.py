@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 
 import pytest
@@ -13,6 +14,15 @@ from memctl.record.kinds import DECISION, ISSUE, KINDS, Kind
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 def test_an_id_names_its_kind(kind: Kind) -> None:
     assert ids.kind_of(ids.record_id(kind, "2025-11-04", 3)) is kind
+
+
+def test_an_id_with_a_tag_has_a_number_without_zeros() -> None:
+    identifier = ids.record_id(DECISION, "2026-11-27", 3, "k7fq")
+    assert identifier == "DEC-2026-11-27-k7fq-3"
+    assert ids.kind_of(identifier) is DECISION
+    assert ids.series(identifier) == ("DEC-2026-11-27-k7fq", 3)
+    assert re.fullmatch(ids.SHAPE, identifier)
+    assert ids.id_in_path(ids.path_of(identifier, "7 bits")) == identifier
 
 
 @pytest.mark.parametrize(("number", "end"), [(1, "-001"), (999, "-999"), (1000, "-1000")])
@@ -36,6 +46,14 @@ def test_numbers_have_three_digits_and_grow(number: int, end: str) -> None:
         "DEC-2025-11-04-003\n",
         " DEC-2025-11-04-003",
         "DEC-2025-11-04-003-title",
+        "DEC-2026-11-27-k7fq",
+        "DEC-2026-11-27-k7fq-0",
+        "DEC-2026-11-27-k7fq-03",
+        "DEC-2026-11-27-html-3",
+        "DEC-2026-11-27-k7aq-3",
+        "DEC-2026-11-27-7kfq-3",
+        "DEC-2026-11-27-k7fqq-3",
+        "DEC-2026-11-27-K7FQ-3",
         "DEC-\uff12\uff10\uff12\uff15-11-04-003",
     ],
 )
@@ -103,6 +121,14 @@ def test_uuids_of_later_times_sort_later() -> None:
 
 def test_different_bytes_make_different_uuids() -> None:
     assert ids.uuid7(5, bytes(10)) != ids.uuid7(5, bytes(9) + b"\1")
+
+
+@pytest.mark.parametrize(
+    ("part", "is_part"),
+    [("dec-2026", True), ("K7FQ-3", True), ("q-3", True), ("-3", False), ("3", False), ("", False), ("k7fq", False)],
+)
+def test_a_part_is_a_beginning_or_an_end(part: str, is_part: bool) -> None:
+    assert ids.is_part(part, "DEC-2026-11-27-k7fq-3") is is_part
 
 
 def test_series_belong_to_one_kind_and_day() -> None:

@@ -69,6 +69,35 @@ def test_resolve_takes_ids_aliases_and_beginnings(reference: str, record: Record
     assert VIEW.resolve(reference) == record
 
 
+def tagged(day: str) -> Record:
+    identifier, name = f"DEC-2026-11-{day}-k7fq-3", f"019a4f3e-dddd-7000-8000-0000000000{day}"
+    path = f"decisions/2026-11/{identifier}.md"
+    return msgspec.structs.replace(ONE, id=identifier, memory_id=name, path=path)
+
+
+TAGGED = [tagged("17"), tagged("27")]
+
+
+@pytest.mark.parametrize("reference", ["27-k7fq-3", "DEC-2026-11-27-K7FQ-3", "dec-2026-11-2", "7-K7fq-3 "])
+def test_resolve_takes_ends_and_ids_with_a_tag_in_any_case(reference: str) -> None:
+    assert snapshot(ONE, TAGGED[1]).resolve(reference) == TAGGED[1]
+
+
+def test_ambiguous_end_names_the_candidates() -> None:
+    message = complaint(snapshot(ONE, *TAGGED), "k7fq-3").message
+    assert all(record.id in message for record in TAGGED)
+    assert ONE.id not in message
+
+
+@pytest.mark.parametrize("reference", ["3", "-3"])
+def test_end_of_one_or_two_characters_names_no_record(reference: str) -> None:
+    assert "there is no record" in complaint(snapshot(TAGGED[1]), reference).message
+
+
+def test_near_miss_of_an_end_is_suggested() -> None:
+    assert complaint(snapshot(ONE, TAGGED[1]), "k7fq-4").hint == "did you mean DEC-2026-11-27-k7fq-3?"
+
+
 def test_an_exact_id_wins_over_longer_ones() -> None:
     hundred = made(100)
     assert snapshot(LONG, hundred).resolve("DEC-2025-11-04-100") == hundred

@@ -34,10 +34,25 @@ def test_empty_value_makes_no_trailer() -> None:
     assert compose([decided(actor=" ", reason="\n")]).count("Memctl-") == 2
 
 
-def test_long_subject_is_cut() -> None:
-    subject = compose([Change(op="decide", title="word " * 60)]).split("\n")[0]
-    assert len(subject) == 100
-    assert subject.endswith("word wor…")
+def test_long_subject_is_cut_and_whole_in_the_body() -> None:
+    text = compose([Change(op="decide", title="word " * 60)])
+    subject = text.split("\n")[0]
+    assert len(subject) == 71  # a blank before the mark is cut, too
+    assert subject.endswith("word word…")
+    assert max(map(len, text.split("\n"))) <= 100
+    assert message.whole_subject(text) == f"docs(memory): decide {'word ' * 60}".strip()
+    assert message.parse(text).ops == ("decide",)
+    short = compose([Change(op="decide", title="word")])
+    assert message.whole_subject(short) == short.split("\n")[0] == "docs(memory): decide word"
+
+
+def test_several_changes_are_listed_in_the_body() -> None:
+    ids = [f"DEC-2025-11-04-{number:03}" for number in range(1, 6)]
+    text = compose([Change(op="decide", title=f"{name} {'long ' * 30}", ids=(name,)) for name in ids])
+    assert len(text.split("\n")[0]) <= 72
+    listed = [line[:27] for line in text.split("\n") if line.startswith("- ")]
+    assert listed == [f"- decide {name}" for name in ids]
+    assert message.parse(text).ids == tuple(ids)
 
 
 def test_long_reason_is_folded_and_read_back() -> None:

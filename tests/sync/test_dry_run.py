@@ -64,10 +64,10 @@ def test_a_changed_ownership_alone_is_reported(memctl: Memctl, one: Path, two: P
 
 def test_dry_run_names_a_file_in_the_way(memctl: Memctl, one: Path, two: Path) -> None:
     write(one, "new.txt", "of one\n")
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     (two / "new.txt").write_text("of two\n")
-    assert refused(memctl, two, "--dry-run").err == refused(memctl, two).err
+    assert refused(memctl, two, "--with-code", "--dry-run").err == refused(memctl, two, "--with-code").err
     (two / "new.txt").unlink()
     (two / ".gitignore").write_text("*.txt\n")
     (two / "new.txt").write_text("of two, ignored\n")
-    assert "  new.txt" in refused(memctl, two, "--dry-run").err
+    assert "  new.txt" in refused(memctl, two, "--with-code", "--dry-run").err

@@ -215,20 +215,15 @@ def test_sync_killed_before_settling_ownership_is_finished_by_the_next(
     assert owners(memctl, one) == OWNERS["accepted"]
 
 
-def test_both_sides_are_told_to_sync_when_only_the_owner_is_at_the_remote(
+def test_record_is_at_the_remote_before_its_section_has_another_owner(
     memctl: Memctl, bob: Memctl, one: Path, two: Path
 ) -> None:
     memctl("section", "add", "Search", where=one)
     synced(memctl, one, two)
     options = ("--to", "bob", "--section", "2.1", "--remote", "origin", *GIVEN)
-    assert (
-        "bob can accept it when its record is there, too: run `memctl sync`"
-        in memctl("handoff", *options, where=one).err
-    )
-    bob("sync", where=two)
-    waits = bob("handoff", "list", where=two).err
-    assert "its record is not on this branch: when claude has run `memctl sync`, your own brings it" in waits
-    memctl("sync", where=one)
+    said = memctl("handoff", *options, where=one).err
+    assert "origin has the record and the sections' owner: bob can accept it after `memctl sync`" in said
+    assert git(one, "ls-remote", "origin", "main").split()[0] == git(one, "rev-parse", "HEAD").strip()
     bob("sync", where=two)
     made = bob("handoff", "list", "--json", where=two).data["handoffs"][0]["record"]["id"]
     assert "accepted" in bob("handoff", "accept", made, where=two).out

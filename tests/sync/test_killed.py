@@ -36,7 +36,7 @@ def parted(memctl: Memctl, one: Path, two: Path, tmp_path: Path, once: Once) -> 
         memctl("section", "add", "Search", where=one)
         memctl("section", "add", "Catalogue", where=two)
         memctl("own", "acquire", "2.2", where=two)
-        memctl("sync", where=one)
+        memctl("sync", "--with-code", where=one)
 
     once(make)
     folder = tmp_path / "parted"
@@ -60,7 +60,7 @@ def assert_whole(memctl: Memctl, one: Path, two: Path, before: set[str]) -> None
     assert not (two / ".git" / "memctl" / "move.json").exists()
     assert not list((two / ".memory").rglob(".memctl-*"))
     assert errors(memctl, two) == []
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     assert git(one, "rev-parse", "HEAD", "refs/memctl/coordination") == git(
         two, "rev-parse", "HEAD", "refs/memctl/coordination"
     )
@@ -81,17 +81,17 @@ def test_killed_at_any_step_the_next_command_goes_on_from_there(
 ) -> None:
     for name in ("one", "two"):
         git(parted / name, "config", "memctl.commits", mode)
-    memctl("learn", "Of an open batch", where=parted / "two")
+    memctl("learn", "Not committed", where=parted / "two")
     before = commits_of(parted / "one", parted / "two")
     for step, then in zip(count(stride, stride), cycle(["sync", "learn"]), strict=False):
         one, two = copy(parted, tmp_path / f"victim{step}")
-        if run_until(step, two, "sync") == 0:
+        if run_until(step, two, "sync", "--with-code") == 0:
             break
         if then == "learn":
             memctl("learn", "Written right after", where=two)
-            assert mode == "batch" or git(two, "status", "--porcelain") == "", f"step {step}"
-        memctl("sync", where=two)
-        assert the(memctl, two, "Of an open batch")
+            assert mode == "later" or git(two, "status", "--porcelain") == "", f"step {step}"
+        memctl("sync", "--with-code", where=two)
+        assert the(memctl, two, "Not committed")
         assert_whole(memctl, one, two, before)
         assert then == "sync" or the(memctl, two, "Written right after")
         shutil.rmtree(two.parent)
@@ -107,12 +107,12 @@ def torn(memctl: Memctl, one: Path, two: Path) -> Path:
     git(one, "rm", "-q", "app.py")
     git(one, "commit", "-qm", "no app")
     memctl("decide", "By one", where=one)
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     memctl("learn", "By two", where=two)
     (two / ".git" / "info").mkdir(exist_ok=True)
     (two / ".git" / "info" / "attributes").write_text("d.txt filter=deadly\n")
     git(two, "config", "filter.deadly.smudge", "kill -9 $PPID; cat")
-    result = memctl("sync", where=two, code=1)
+    result = memctl("sync", "--with-code", where=two, code=1)
     assert "Git can't move the worktree" in result.err
     git(two, "config", "--unset", "filter.deadly.smudge")
     (two / ".git" / "info" / "attributes").unlink()
@@ -124,11 +124,11 @@ def torn(memctl: Memctl, one: Path, two: Path) -> Path:
 def test_git_killed_while_writing_files_is_detected(memctl: Memctl, torn: Path) -> None:
     lock = torn / ".git" / "index.lock"
     if lock.exists():
-        assert str(lock) in memctl("sync", where=torn, code=1).err
+        assert str(lock) in memctl("sync", "--with-code", where=torn, code=1).err
         lock.unlink()
     assert memctl("status", "--json", where=torn).data["interrupted"]
     (torn / "b.txt").write_text("b.txt of one\n" * 7)  # cut short, as by a crash of the machine
-    memctl("sync", where=torn)
+    memctl("sync", "--with-code", where=torn)
     assert git(torn, "status", "--porcelain") == ""
     assert (torn / "b.txt").read_text() == "b.txt of one\n" * 200
     assert not (torn / "app.py").exists()
@@ -155,7 +155,7 @@ def killed_after_the_push(parted: Path, to: Path) -> Path:
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\nkill -9 $(cat ../two/.git/memctl/lock)\n")
     hook.chmod(0o755)
-    command = [sys.executable, "-m", "memctl", "-C", str(two), "sync"]
+    command = [sys.executable, "-m", "memctl", "-C", str(two), "sync", "--with-code"]
     assert subprocess.run(command, capture_output=True).returncode == -9
     hook.unlink()
     return two
@@ -185,7 +185,7 @@ def test_next_sync_reports_the_result_of_a_killed_one(memctl: Memctl, parted: Pa
     memctl("edit", the(memctl, one, "Shared"), "--set", "importance=8", where=one)
     for clone in (one, two):
         git(clone, "remote", "set-url", "origin", str(parted / "bare.git"))
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     two = killed_after_the_push(parted, tmp_path / "victim")
     asked = memctl("sync", "-n", where=two)
     assert "the sync with origin/main was interrupted: `memctl sync` finishes it first" in asked.err

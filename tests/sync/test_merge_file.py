@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.record import frontmatter
-from memctl.record.parser import differs_only_in_retrievals, parse
+from memctl.record.parser import parse
 from memctl.record.record import ORDER
+from memctl.record.record_form import differs_only_in_retrievals
 from memctl.sync import merge_tree
 from memctl.tokens.count import Counter
 from memctl.write.merge import WHOLE, LostValue

@@ -77,7 +77,7 @@ def test_output_of_a_refusing_pre_push_hook_is_shown(memctl: Memctl, parted: Pat
 def test_conflicted_files_without_a_merge_are_refused(memctl: Memctl, one: Path, two: Path) -> None:
     """As `git stash pop` leaves them: Git can't move the worktree, and would say so only after the push."""
     write(one, "app.py", "by one\n")
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     memctl("learn", "By two", where=two)
     write(two, "two.py", "first\n")
     (two / "two.py").write_text("kept\n")
@@ -86,12 +86,12 @@ def test_conflicted_files_without_a_merge_are_refused(memctl: Memctl, one: Path,
     git(two, "stash", "pop", check=False)
     there = git(one, "ls-remote", "origin")
     for args in ((), ("-n",), ("--no-push",)):
-        result = refused(memctl, two, *args)
+        result = refused(memctl, two, "--with-code", *args)
         assert "these files have merge conflicts\n  two.py" in result.err
         assert "`git add` the files and commit" in result.err
     assert git(one, "ls-remote", "origin") == there
     git(two, "reset", "-q", "--hard")
-    memctl("sync", where=two)
+    memctl("sync", "--with-code", where=two)
     assert the(memctl, two, "By two")
 
 
@@ -120,6 +120,7 @@ def test_remote_without_the_branch_is_refused_with_a_hint(memctl: Memctl, parted
     )
     git(parted, "fetch", "-q")
     git(parted, "branch", "-q", "-u", "origin/other")
+    git(parted, "config", "push.default", "upstream")
     memctl("sync", where=parted)
 
 
@@ -170,6 +171,9 @@ def test_push_refused_by_the_remote_is_reported_and_no_push_works(memctl: Memctl
     hook(bare, "pre-receive", "echo 'main is protected' >&2; exit 1")
     result = refused(memctl, parted)
     assert "main is protected" in result.err
+    name = f"memory/main-{git(parted, 'rev-parse', '--short=7', 'HEAD').strip()}"
+    assert f"`git switch -c {name}` and `git push -u origin {name}`" in result.err
+    assert f"`git push origin HEAD:refs/heads/{name}`" in result.err
     assert "`memctl sync --no-push`" in result.err
     memctl("sync", "--no-push", where=parted)
     assert the(memctl, parted, "By one")
@@ -177,7 +181,9 @@ def test_push_refused_by_the_remote_is_reported_and_no_push_works(memctl: Memctl
 
 def test_push_refused_by_a_user_hook_is_reported(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
     hook(parted / ".git", "pre-push", f"cat > {tmp_path}/pushed; echo 'tests fail' >&2; exit 1")
-    assert "tests fail" in refused(memctl, parted).err
+    err = refused(memctl, parted).err
+    assert "tests fail" in err
+    assert "git switch" not in err
     local, _, ref, _ = (tmp_path / "pushed").read_text().split()
     assert ref == "refs/heads/main"
     assert git(parted, "rev-list", "--merges", "-1", local).strip() == local
@@ -210,6 +216,7 @@ def test_memory_missing_at_the_remote_is_synced(memctl: Memctl, one: Path, two: 
     git(one, "push", "-q", "--set-upstream", "origin", "bare-code")
     git(two, "fetch", "-q")
     git(two, "branch", "-q", "--set-upstream-to=origin/bare-code")
+    git(two, "config", "push.default", "upstream")
     memctl("learn", "By two", where=two)
     memctl("sync", where=two)
     assert (two / "lib.py").read_text() == "1\n"
@@ -240,7 +247,7 @@ def test_user_git_settings_do_not_affect_a_sync(memctl: Memctl, parted: Path) ->
         ("merge.ff", "false"),
         ("merge.autoStash", "true"),
         ("pull.rebase", "true"),
-        ("push.default", "nothing"),
+        ("push.default", "matching"),
     ):
         git(parted, "config", name, value)
     (parted / "app.py").write_text("dirty\n")
@@ -286,9 +293,9 @@ def test_missing_git_identity_is_refused_with_a_hint(
 
 def test_file_that_is_a_folder_at_the_remote_is_named_plainly(memctl: Memctl, one: Path, two: Path) -> None:
     write(one, "other.py/part.py", "of one\n")
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     write(two, "other.py", "of two\n")
-    result = refused(memctl, two)
+    result = refused(memctl, two, "--with-code")
     assert "\n  other.py\n" in result.err
     assert "~" not in result.err
 
@@ -296,16 +303,16 @@ def test_file_that_is_a_folder_at_the_remote_is_named_plainly(memctl: Memctl, on
 def test_refused_conflict_names_the_memctl_commands_for_the_merge(memctl: Memctl, one: Path, two: Path) -> None:
     for clone in (one, two):
         write(clone, "app.py", f"of {clone.name}\n")
-    memctl("sync", where=one)
-    assert "memctl renumber" not in refused(memctl, two).err
+    memctl("sync", "--with-code", where=one)
+    assert "memctl renumber" not in refused(memctl, two, "--with-code").err
     given = memctl("decide", "By one", where=one).id
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     assert memctl("decide", "By two", where=two).id == given
-    err = refused(memctl, two).err
+    err = refused(memctl, two, "--with-code").err
     assert "hint: `memctl install git` makes Git merge the memory as `memctl sync` does; after that `git merge" in err
     assert f"during that merge, `memctl renumber` gives {given} another number" in err
     memctl("install", "git", where=two)
-    assert "hint: `git merge origin/main` shows the conflicts" in refused(memctl, two).err
+    assert "hint: `git merge origin/main` shows the conflicts" in refused(memctl, two, "--with-code").err
 
 
 def test_leftover_lock_at_the_remote_is_not_reported_as_a_race(

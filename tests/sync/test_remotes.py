@@ -130,6 +130,7 @@ def test_linked_worktree_with_its_own_branch_is_synced(memctl: Memctl, one: Path
     linked = tmp_path / "linked"
     git(two, "worktree", "add", "-q", "-b", "side", str(linked))
     git(linked, "branch", "-q", "--set-upstream-to=origin/main")
+    git(linked, "config", "push.default", "upstream")
     memctl("decide", "By one", where=one)
     memctl("sync", where=one)
     memctl("decide", "By linked", where=linked)
@@ -151,7 +152,7 @@ def test_memory_in_a_subfolder_is_synced_with_its_code(memctl: Memctl, repo: Pat
         memctl("decide", f"By {number}", where=folder / "services" / "shop")
         write(folder, f"services/shop/code{number}.py", "1\n")
     for folder in (*clones, clones[0]):
-        memctl("sync", where=folder / "services" / "shop")
+        memctl("sync", "--with-code", where=folder / "services" / "shop")
     for folder in clones:
         inner = folder / "services" / "shop"
         assert {r["title"] for r in memctl("list", "--json", where=inner).data["records"]} == {"By 0", "By 1"}
@@ -175,12 +176,12 @@ def test_criss_cross_histories_are_synced(memctl: Memctl, one: Path, two: Path) 
     memctl("edit", base, "--add", "tags=two", where=two)
     write(one, "one.py", "1\nby one\n")
     write(two, "two.py", "2\nby two\n")
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     assert len(git(two, "merge-base", "--all", "HEAD", git(one, "rev-parse", "HEAD").strip(), check=False).split()) in (
         0,
         2,
     )
-    memctl("sync", where=two)
+    memctl("sync", "--with-code", where=two)
     assert (two / "one.py").read_text() == "1\nby one\n"
     assert sorted(memctl("show", base, "--json", where=two).data["records"][0]["tags"]) == ["one", "two"]
 
@@ -217,9 +218,9 @@ def test_documents_edited_by_hand_are_kept_and_others_are_rendered(memctl: Memct
 def test_line_ends_converted_by_git_leave_no_changes(memctl: Memctl, one: Path, two: Path) -> None:
     write(one, ".gitattributes", "*.bat text eol=crlf\n")
     write(one, "run.bat", "echo one\n")
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     memctl("decide", "By two", where=two)
-    memctl("sync", where=two)
+    memctl("sync", "--with-code", where=two)
     assert (two / "run.bat").read_bytes() == b"echo one\r\n"
     assert git(two, "status", "--porcelain") == ""
 
@@ -233,8 +234,8 @@ def test_unusual_paths_are_synced(memctl: Memctl, one: Path, two: Path) -> None:
     write(two, "other name.txt", "2\n")
     memctl("decide", "By one", where=one)
     memctl("decide", "By two", where=two)
-    memctl("sync", where=one)
-    memctl("sync", where=two)
+    memctl("sync", "--with-code", where=one)
+    memctl("sync", "--with-code", where=two)
     assert git(two, "status", "--porcelain") == ""
     assert os.readlink(two / "link") == "app.py"
 
@@ -247,9 +248,9 @@ def test_branch_and_shared_state_are_fetched_over_one_connection(
     program.chmod(0o755)
     write(one, "code", "x")
     memctl("own", "acquire", "2.1", where=one)
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     git(two, "config", "remote.origin.uploadpack", str(program))
-    memctl("sync", where=two)
+    memctl("sync", "--with-code", where=two)
     assert memctl("own", "list", "--json", where=two).data == memctl("own", "list", "--json", where=one).data
     assert log.read_text().split() == ["one"]
 

@@ -203,8 +203,8 @@ def test_code_of_both_sides_is_merged_and_pushed_along(memctl: Memctl, one: Path
     memctl("decide", "By one", where=one)
     write(two, "two.py", "2\n")
     memctl("learn", "By two", where=two)
-    memctl("sync", where=one)
-    data = memctl("sync", "--json", where=two).data
+    memctl("sync", "--with-code", where=one)
+    data = memctl("sync", "--with-code", "--json", where=two).data
     assert (data["fetched"], data["pushed"], data["pushed_outside_of_memory"]) == (2, 3, 1)
     assert (two / "one.py").read_text() == "1\n"
     assert git(two, "status", "--porcelain") == ""
@@ -215,15 +215,15 @@ def test_a_conflict_in_code_stops_before_anything_is_changed(memctl: Memctl, one
     write(two, "app.py", "two\n")
     memctl("decide", "By one", where=one)
     memctl("decide", "By two", where=two)
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     there = git(one, "ls-remote", "origin")
-    result = refused(memctl, two)
+    result = refused(memctl, two, "--with-code")
     assert "  app.py" in result.err
     assert "`git merge origin/main` shows the conflicts" in result.err
     assert git(one, "ls-remote", "origin") == there
     git(two, "fetch", "-q")
     git(two, "-c", "merge.conflictStyle=merge", "merge", "-q", "origin/main", check=False)
-    assert "a merge is under way" in memctl("sync", where=two, code=1).err
+    assert "a merge is under way" in memctl("sync", "--with-code", where=two, code=1).err
 
 
 def test_a_conflict_in_the_settings_is_the_users_to_solve(memctl: Memctl, one: Path, two: Path) -> None:
@@ -249,7 +249,7 @@ def test_unrelated_staged_or_dirty_files_are_kept(memctl: Memctl, one: Path, two
 def test_sync_is_refused_for_files_in_the_way(memctl: Memctl, one: Path, two: Path, how: str) -> None:
     name = "app.py" if how in ("dirty", "staged") else "new.py"
     write(one, name, "by one\n")
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     (two / name).write_text("mine\n")
     if how == "staged":
         git(two, "add", name)
@@ -258,16 +258,16 @@ def test_sync_is_refused_for_files_in_the_way(memctl: Memctl, one: Path, two: Pa
         (two / ".git" / "info" / "exclude").write_text("new.py\n")
     memctl("learn", "By two", where=two)
     there = git(one, "ls-remote", "origin")
-    assert f"  {name}" in refused(memctl, two).err
+    assert f"  {name}" in refused(memctl, two, "--with-code").err
     assert (two / name).read_text() == "mine\n"
     assert git(one, "ls-remote", "origin") == there
 
 
 def test_touched_file_does_not_stop_a_sync(memctl: Memctl, one: Path, two: Path) -> None:
     write(one, "app.py", "by one\n")
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     os.utime(two / "app.py", (1, 1))
-    memctl("sync", where=two)
+    memctl("sync", "--with-code", where=two)
     assert (two / "app.py").read_text() == "by one\n"
 
 
@@ -339,13 +339,18 @@ def test_concurrent_pushes_of_clones_all_succeed(memctl: Memctl, clone: Clone) -
 
 def test_status_says_how_far_the_branch_is_from_what_was_fetched(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("decide", "By one", where=one)
-    assert memctl("status", "--json", where=one).data["upstream"] == {"name": "origin/main", "ahead": 1, "behind": 0}
+    distance = {"name": "origin/main", "ahead": 1, "behind": 0, "ahead_outside_of_memory": 0}
+    assert memctl("status", "--json", where=one).data["upstream"] == distance
     assert (
         "this branch is 1 commit ahead, compared with origin/main as last fetched: `memctl sync`"
         in memctl("status", where=one).out
     )
     memctl("sync", where=one)
     assert "origin/main" not in memctl("status", where=one).out
+    write(one, "app.py", "1\n")
+    said = memctl("status", where=one).out
+    assert "is 1 commit ahead, compared with origin/main as last fetched: 1 of code wait for your `git push`" in said
+    assert "memctl sync" not in said
     git(two, "switch", "-q", "--detach")
     assert memctl("status", "--json", where=two).data["upstream"] is None
 
@@ -353,7 +358,7 @@ def test_status_says_how_far_the_branch_is_from_what_was_fetched(memctl: Memctl,
 def test_a_commit_in_the_memory_by_hand_counts_as_one_of_the_memory(memctl: Memctl, one: Path) -> None:
     write(one, ".memory/README.md", "By hand.\n")
     write(one, "code.py", "1\n")
-    data = memctl("sync", "--json", where=one).data
+    data = memctl("sync", "--with-code", "--json", where=one).data
     assert (data["pushed"], data["pushed_outside_of_memory"]) == (2, 1)
 
 
@@ -389,15 +394,15 @@ def test_a_git_that_can_not_merge_trees_still_syncs_the_memory(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     write(one, "one.py", "1\n")
     memctl("decide", "By one", where=one)
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     memctl("decide", "By two", where=two)
-    memctl("sync", where=two)
+    memctl("sync", "--with-code", where=two)
     assert (two / "one.py").exists()
     write(two, "two.py", "2\n")
-    memctl("sync", where=one)
+    memctl("sync", "--with-code", where=one)
     write(one, "three.py", "3\n")
-    memctl("sync", where=one)
-    result = refused(memctl, two)
+    memctl("sync", "--with-code", where=one)
+    result = refused(memctl, two, "--with-code")
     assert "only with Git 2.38 or newer" in result.err
 
 
@@ -427,6 +432,6 @@ def test_same_change_on_both_sides_is_not_reported(memctl: Memctl, one: Path, tw
     for clone in (one, two):
         text = (clone / record["path"]).read_text()
         write(clone, record["path"], text.replace("Another line.", "The same line."))
-    memctl("sync", where=one)
-    assert "both sides" not in memctl("sync", where=two).out
+    memctl("sync", "--with-code", where=one)
+    assert "both sides" not in memctl("sync", "--with-code", where=two).out
     assert record["id"] not in git(two, "log", "-1", "--format=%B")

@@ -143,3 +143,23 @@ def test_former_name_of_a_file_is_answered_with_the_new_one(repo: Path, memctl: 
         for path in ("src/pool.py:3", "src/pool.py"):
             assert "it was renamed to connections.py" in memctl("issue", f"Slow {path}", "--code", path).err
         git(repo, "commit", "-qm", "connections", "--allow-empty")
+
+
+def test_record_that_takes_up_a_rejected_option_gets_a_hint_that_names_the_decision(memctl: Memctl) -> None:
+    old = memctl("decide", "Adopt PostgreSQL", "--rationale", "Orders", "--alternative", "MongoDB: no joins").id
+    told = memctl("decide", "Use MongoDB for payments", "--rationale", "Easy to shard").err
+    assert f"'MongoDB' was rejected by {old} (Adopt PostgreSQL): no joins: `memctl supersede {old} DEC-" in told
+    for title, arguments in (
+        ("Drop MongoDB", ()),
+        ("Use MongoDB for carts", ("--supersedes", old)),
+    ):
+        assert "was rejected" not in memctl("decide", title, "--rationale", "x", *arguments).err
+    assert "was rejected" not in memctl("learn", "MongoDB loses writes", "--lesson", "x").err
+
+
+def test_option_that_the_code_uses_gets_no_hint(repo: Path, memctl: Memctl) -> None:
+    (repo / "db.py").write_text("import pymongo\n")
+    git(repo, "add", "db.py")
+    git(repo, "commit", "-qm", "feat: orders")
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "Orders", "--alternative", "MongoDB: no joins")
+    assert "was rejected" not in memctl("decide", "Use MongoDB for payments", "--rationale", "x").err

@@ -10,7 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from memctl.git.git import GitFailed
-from memctl.record import content_fields, frontmatter, pages
+from memctl.record import content_fields, frontmatter, pages, record_form
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS, STATE
 from memctl.record.parser import parse
@@ -245,6 +245,91 @@ def test_text_that_only_one_side_has_is_kept_unchanged() -> None:
     expected = ours.replace("tags: [a, 'b']", "tags: [a, 'b', \"c\"]").replace("What it is.", "What is it?")
     assert clean_merge(BY_HAND, ours, theirs) == expected
     assert clean_merge(BY_HAND, theirs, ours).rstrip("\n") == expected.rstrip("\n")
+
+
+SLIM = """---
+# head
+title: Slow
+id: ISS-2025-11-04-001
+status: open # waits for ada
+# about status
+memory_id: 019a4f3e-7b1c-7d2e-8f3a-4b5c6d7e8f90
+severity: medium
+timestamp: 2025-11-04T14:32:00Z
+assignee: bob
+tags:
+  - a # first
+  # inside
+  - b
+agent_id: ada
+---
+
+Body
+"""
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "values", "comments"),
+    [
+        (("open #", "resolved #"), ("for ada", "for bob"), {"status": "resolved"}, ["# waits for bob"]),
+        (
+            ("open # waits for ada", "in-progress # mine"),
+            ("open # waits for ada", "resolved # theirs"),
+            {"status": "resolved"},
+            ["# mine", "# theirs"],
+        ),
+        (
+            ("  - b\n", "  - b\n  - c # third\n"),
+            ("  - b\n", "  # more\n  - d # fourth\n"),
+            {"tags": ["a", "c", "d"]},
+            ["# first", "# inside", "# third", "# more", "# fourth"],
+        ),
+        (("assignee: bob\n", ""), ("bob", "bob # till May"), {"assignee": None}, ["# till May"]),
+        (
+            ("bob", "eve # on Monday"),
+            ("bob\n", "bob # till May\n# only\n"),
+            {"assignee": "eve"},
+            ["# till May", "# only"],
+        ),
+        (("severity: medium", "severity: high"), ("medium\n", "medium # guess\n"), {"severity": "high"}, ["# guess"]),
+    ],
+)
+def test_comments_of_a_slim_record_survive(
+    ours: tuple[str, str], theirs: tuple[str, str], values: dict[str, Any], comments: list[str]
+) -> None:
+    for one, other in ((ours, theirs), (theirs, ours)):
+        text = clean_merge(SLIM, SLIM.replace(*one), SLIM.replace(*other))
+        found = read(text)
+        assert {name: sorted(v) if isinstance(v := found.get(name), list) else v for name in values} == values
+        assert [comment for comment in ["# head", "# about status", *comments] if comment not in text] == []
+
+
+def full(**changes: Any) -> str:
+    """The text of a record of format 1."""
+    values = {**read(state(**changes)), "memory_type": "state", "is_archived": False, "access_count": 0}
+    return frontmatter.compose({**values, **changes}, BODY)
+
+
+@pytest.mark.parametrize(
+    ("edited", "upgraded", "values"),
+    [
+        ({"status": "done", "completion_percentage": 100}, {"tags": ["x"]}, {"status": "done", "tags": ["x"]}),
+        ({"importance": 9}, {"section": "§2.1"}, {"importance": 9, "section": "§2.1"}),
+        ({"is_archived": True, "archived_at": "2025-12-01T00:00:00Z"}, {}, {"is_archived": True}),
+        ({"access_count": 3}, {"access_count": 2}, {"access_count": 5}),
+        ({}, {"access_count": 2}, {"access_count": 2}),
+        ({"access_count": 3}, {}, {"access_count": 3}),
+    ],
+)
+def test_edit_of_the_full_form_merges_with_the_slim_one(
+    edited: dict[str, Any], upgraded: dict[str, Any], values: dict[str, Any]
+) -> None:
+    base = full()
+    one, other = full(**edited), record_form.to_slim(full(**upgraded), "shop")
+    for text in (clean_merge(base, one, other), clean_merge(base, other, one)):
+        found = read(text)
+        assert {name: found.get(name) for name in values} == values
+        assert not {"memory_type", "project_id"} & found.keys()
 
 
 def test_comments_of_both_sides_survive() -> None:

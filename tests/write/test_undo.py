@@ -57,7 +57,7 @@ def test_undo_refuses_commits_that_change_more_than_the_memory(repo: Path, memct
     (repo / ".memory" / "project.md").write_text("# Shop\n\nBy hand.\n")
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "by hand")
-    assert "git revert" in memctl("undo", code=1).err
+    assert memctl("undo", "-n").out.startswith("would undo ")
     (repo / "other.py").write_text("x = 1\n")
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "code")

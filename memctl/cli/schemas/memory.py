@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from memctl.check.branch_review import ReviewItem
 from memctl.check.rules import Rule
 from memctl.cli.schemas.shapes import Shape, shape_of
 from memctl.record.change import RecordAction
@@ -196,6 +197,7 @@ KINDS: dict[str, Shape] = {
                 ],
             }
         ],
+        "review": ([shape_of(ReviewItem)], None),
     },
     "check": {
         "counts": {"error": int, "warning": int, "info": int},
@@ -233,16 +235,16 @@ KINDS: dict[str, Shape] = {
         "trusted?": bool,
         "hook_commits?": str | None,
         "fault_of_settings?": str | None,
+        "documents?": str | None,
         "pending?": [_WAITING],
         "uncommitted?": [str],
-        "batched?": int,
-        "batch_refused?": str | None,
+        "waiting?": int,
         "interrupted?": [str],
-        "handoffs?": [{"id": str, "from": str, "title": str}],
+        "handoffs?": [{"id": str, "from": str, "title": str, "branch": str | None}],
         "commits_blocked_by?": str | None,
         "locks?": [str],
         "index_lock?": str | None,
-        "upstream?": ({"name": str, "ahead": int, "behind": int}, None),
+        "upstream?": ({"name": str, **dict.fromkeys(("ahead", "behind", "ahead_outside_of_memory"), int)}, None),
     },
     "log": {
         "total": int | None,  # null if --limit ended the search
@@ -255,6 +257,8 @@ KINDS: dict[str, Shape] = {
                 "reason": str | None,
                 "deeds": [RecordAction],
                 "paths": [str],  # empty for is_boundary
+                "recorded_on": str | None,  # of a change on refs/memctl/changes: the branch on which it was made
+                "is_committed": bool,  # false of a change that no branch has yet
                 "is_boundary": bool,  # a shallow clone begins with it
                 "brought_text?": bool,
             }
@@ -309,6 +313,7 @@ KINDS: dict[str, Shape] = {
     },
     "sync": {
         **dict.fromkeys(("remote", "branch", "upstream", "before", "theirs"), str),
+        "push_target": str | None,
         "commit": str | None,
         "changed": bool,
         "fetched": int,
@@ -326,6 +331,7 @@ KINDS: dict[str, Shape] = {
             "settled": [str],
         },
         "sessions": {"fetched": bool, "pushed": bool, "redacted": [str]},
+        "refs_refused": str | None,
         "finished": [str],
         "tries": int,
         "dry_run": bool,
@@ -350,6 +356,7 @@ KINDS: dict[str, Shape] = {
         },
         {
             "what": str,
+            "source": str,
             "uninstall": bool,
             "dry_run": bool,
             "user": bool,

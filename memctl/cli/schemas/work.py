@@ -29,6 +29,10 @@ def _handoff() -> Shape:
     return {"record": Record, **shape_of(Parties), "content": _TEXTS, "package?": str}
 
 
+def _listed_handoff() -> Shape:
+    return {**_handoff(), "branch": str | None}
+
+
 def _offer() -> Shape:
     from memctl.pack.handoff import HandoffReport
 
@@ -127,7 +131,7 @@ KINDS: dict[str, Shape] = {
     "event": _EVENT,
     "events": {"total": int, "unreadable_lines": [int], "events": [_EVENT]},
     "handoff": (_offer, _handoff),
-    "handoffs": {"total": int, "handoffs": [_handoff]},
+    "handoffs": {"total": int, "handoffs": [_listed_handoff]},
     "handoff-findings": {"findings": [{"field": str, "message": str, "option": str}]},
     "coordination": State,
     "coordination-change": {

@@ -111,8 +111,7 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
             steps.append(_manual_step(repository, place, name, where, why))
         else:
             steps.append(_install_step(hook, place / (name + hooks.BACKUP), f"hook {name}", text))
-    former = (_removal_step(place, name) for name in hooks.FORMER)
-    steps += [step for step in former if step.state == "removed"]
+    steps += _former(place)
     _refuse_unwritable(repository, steps)
     return [*steps, *_set_drivers(repository, program)]
 
@@ -122,7 +121,8 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
     usual, configured = repository.common_dir / "hooks", hooks.folder(repository)
     elsewhere = os.path.realpath(configured) != os.path.realpath(usual)
     places = [usual, configured] if elsewhere and hooks.is_private(repository, configured) else [usual]
-    steps = [_removal_step(place, name) for place in places for name in (*hooks.HOOKS, *hooks.FORMER)]
+    steps = [_removal_step(place, name) for place in places for name in hooks.HOOKS]
+    steps += [step for place in places for step in _former(place)]
     _refuse_unwritable(repository, steps)
     for name in (*hooks.HOOKS, *hooks.FORMER) if elsewhere else ():
         file = hooks.editable_folder(configured) / name
@@ -214,6 +214,12 @@ def _removal_step(place: Path, name: str) -> InstallStep:
     if deletes:
         return InstallStep(part, "removed", note, files=HookChange(hook.file, deletes=tuple(deletes), prune=prune))
     return InstallStep(part, "left" if has_kept else "unchanged", note or "memctl's hook is not installed")
+
+
+def _former(place: Path) -> list[InstallStep]:
+    """Return the steps that remove hooks which only older versions installed."""
+    steps = (_removal_step(place, name) for name in hooks.FORMER)
+    return [step for step in steps if step.state == "removed"]
 
 
 def _manual_step(repository: Repository, place: Path, name: str, memory: str, why: str) -> InstallStep:

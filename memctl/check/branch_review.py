@@ -43,7 +43,8 @@ class ReviewItem(msgspec.Struct, frozen=True):
 
     - `kind`: "rejected" (an option that a decision rejected comes back), "shared" (the base gave this id or number,
       too), "check" (a new finding), "governing" (a record in force governs code that the branch changes), "record" (the
-      branch adds, changes, supersedes or deletes it) or "stale" (a page that no longer agrees with the code).
+      branch adds, changes, supersedes or deletes it), "stale" (a page that no longer agrees with the code) or "overlap"
+      (of two open branches, see `branch_overlap`).
     - `name`: what it is about: an option, an id, a marker or the code of a rule. `text`: what is said of that.
     - `record`: the id of the record that says so, "" for none.
     - `places`: where, for people; `path` and `line`: the first place, relative to the worktree's top.
@@ -91,7 +92,7 @@ def as_report(items: Iterable[ReviewItem]) -> Report:
     """Return the items of a review as a report of findings, whose paths are relative to the worktree's top."""
     findings = []
     for item in items:
-        if item.kind != RECORD:
+        if item.kind in _RULES or item.kind == CHECK:
             text = item.text if item.kind == CHECK else f"{item.name}: {item.text}"
             findings.append(Finding(_RULES.get(item.kind, item.name), item.path, item.line, text))
     return Report(tuple(findings), 0)

@@ -66,7 +66,8 @@ def _open_branches(memory: Memory, base: str) -> dict[str, str]:
     short = branch.removeprefix("refs/heads/")
     listing = ["for-each-ref", "--format=%(objectname) %(symref) %(refname:lstrip=2)", "--sort=-committerdate"]
     out = git.read([*listing, f"--no-merged={base}", f"--count={_MOST}", "refs/remotes"], memory.repository.top)
-    tips = {short or "HEAD": head} if head and not _has(memory, base, head) else {}
+    is_open = head and memory.repository.merge_bases(base, head) != [head]
+    tips = {short or "HEAD": head} if is_open else {}
     for line in os.fsdecode(out).splitlines():
         tip, symref, name = line.split(" ", 2)
         if not symref and tip not in tips.values() and name.partition("/")[2] != short:
@@ -74,20 +75,14 @@ def _open_branches(memory: Memory, base: str) -> dict[str, str]:
     return tips
 
 
-def _has(memory: Memory, base: str, commit: str) -> bool:
-    return memory.repository.merge_bases(base, commit) == [commit]
-
-
 def _changed(memory: Memory, base: str, tip: str) -> _Changed:
     """Return the records that a branch adds or changes since it left the default branch."""
     repository = memory.repository
     starts = repository.merge_bases(base, tip)
     paths = differences.changed_below(repository, memory.prefix, starts[0], tip) if starts else []
-    paths = [path[len(memory.prefix) + 1 :] for path in paths]
-    paths = [path for path in paths if files.is_record_path(path)]
     found = {}
-    for path in paths:
-        if now := _record(memory, tip, path):
+    for path in (path[len(memory.prefix) + 1 :] for path in paths):
+        if files.is_record_path(path) and (now := _record(memory, tip, path)):
             found[path] = (_record(memory, starts[0], path), now)
     return found
 

@@ -47,7 +47,7 @@ def test_memory_in_a_folder_and_a_wheel_in_the_repository_are_named_from_the_top
     below = repo / "a folder"
     below.mkdir(parents=True)
     git(repo, "init", "-q")
-    memctl("init", where=below)
+    memctl("init", "--here", where=below)
     (below / "memctl-1.whl").write_bytes(b"")
     monkeypatch.chdir(below)
     memctl("install", "github", "--from", "memctl-1.whl", "--yes", where=below)

@@ -71,8 +71,8 @@ def _summary(planned: Upgrade) -> Iterator[str]:
     yield f"{quantity(planned.records, 'record')} to rewrite in the form of format {FORMAT}"
     if planned.moves_documents:
         yield (
-            f"documents are rendered on the default branch alone (`docs: {DEFAULT_BRANCH}`); `memctl upgrade --docs "
-            "true` keeps them on all branches"
+            f"documents are kept on the default branch alone (`docs: {DEFAULT_BRANCH}`), where `memctl render` writes "
+            "them; `memctl upgrade --docs true` keeps them on all branches"
         )
     yield f"note: {upgrade.OLDER}"
 

@@ -104,13 +104,13 @@ def test_with_a_remote_documents_go_to_the_default_branch(old: Path, memctl: Mem
     assert result.data["docs"] == "default-branch"
     config = (old / ".memory" / "config.yaml").read_text()
     assert config.endswith("docs: default-branch\ndefault_branch: main\n")
-    assert "rendered on the default branch alone" in result.err or "docs" in result.data
+    assert "kept on the default branch alone" in result.err or "docs" in result.data
 
 
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_documents_are_where_the_user_says(old: Path, memctl: Memctl, value: str) -> None:
     git(old, "remote", "add", "origin", str(old.parent / "origin.git"))
-    assert "rendered on the default branch alone" not in memctl("upgrade", "--yes", "--docs", value).err
+    assert "kept on the default branch alone" not in memctl("upgrade", "--yes", "--docs", value).err
     assert (old / ".memory" / "config.yaml").read_text().endswith(f"docs: {value}\n")
 
 
@@ -197,4 +197,4 @@ def test_sync_joins_a_clone_of_format_1_with_an_upgraded_remote(
         assert named == ["low", 4, ["slow"], "§2.1", "shop"]
         assert memctl("show", made, "--json", where=clone).data["records"][0]["importance"] == 5
         assert "there is no record" in memctl("show", "LRN-2025-11-04-001", where=clone, code=1).err
-        memctl("check", "--strict", where=clone)
+        memctl("check", where=clone)

@@ -244,3 +244,18 @@ def test_plain_git_merges_two_edits_of_a_record(repo: Path, memctl: Memctl, kind
             assert {key: found[key] for key in edits[name]} == edits[name]
     near = {pair for group in _NEIGHBOURS for pair in combinations(sorted(group), 2) if {*pair} <= edits.keys()}
     assert refused == near - (_APART_IF_THERE if has_lists else set())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS.values() if kind.help], ids=lambda kind: kind.name)
+def test_a_short_record_has_at_most_8_lines_of_front_matter(repo: Path, memctl: Memctl, kind: Any) -> None:
+    memctl("section", "add", "Pay")
+    file = repo / memctl(kind.verb, "Slow", f"--{kind.fields[0].option}", "It waits", "--section", "2.1").out.split()[1]
+    assert len(head(file.read_text())) <= 8
+
+
+def test_a_pull_request_with_4_records_touches_4_files(repo: Path, memctl: Memctl) -> None:
+    memctl("init", "--docs", "default-branch")
+    git(repo, "checkout", "-qb", "side")
+    for verb in ("decide", "issue", "state", "learn"):
+        memctl(verb, "Slow")
+    assert len(git(repo, "diff", "--name-only", "main...side").split()) == 4

@@ -41,7 +41,7 @@ MEM103 conflict-markers error: A merge conflict was left in a file.
     Choose between the two sides and delete the lines `<<<<<<<`, `=======` and `>>>>>>>`.
 MEM104 duplicate-id error: Two records have the same id.
     Two clones used the id on the same day. References to the id are ambiguous until `memctl renumber` gives one of the
-    records another id.
+    records another id. `memctl check --fix` does so if that one was never pushed.
 MEM105 duplicate-memory-id error: Two records have the same memory_id.
     A file was copied. The copy needs an id and a memory_id of its own: record its text again with memctl, and delete
     the copy.

@@ -339,13 +339,18 @@ def test_concurrent_pushes_of_clones_all_succeed(memctl: Memctl, clone: Clone) -
 
 def test_status_says_how_far_the_branch_is_from_what_was_fetched(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("decide", "By one", where=one)
-    assert memctl("status", "--json", where=one).data["upstream"] == {"name": "origin/main", "ahead": 1, "behind": 0}
+    distance = {"name": "origin/main", "ahead": 1, "behind": 0, "ahead_outside_of_memory": 0}
+    assert memctl("status", "--json", where=one).data["upstream"] == distance
     assert (
         "this branch is 1 commit ahead, compared with origin/main as last fetched: `memctl sync`"
         in memctl("status", where=one).out
     )
     memctl("sync", where=one)
     assert "origin/main" not in memctl("status", where=one).out
+    write(one, "app.py", "1\n")
+    said = memctl("status", where=one).out
+    assert "is 1 commit ahead, compared with origin/main as last fetched: 1 of code wait for your `git push`" in said
+    assert "memctl sync" not in said
     git(two, "switch", "-q", "--detach")
     assert memctl("status", "--json", where=two).data["upstream"] is None
 

@@ -163,7 +163,7 @@ def test_an_offer_through_a_remote_killed_at_any_step_is_finished_or_undone(
         memctl("learn", "The next write", where=victim)
         happened = agree(memctl, victim, step)
         assert words[0] in (("", "finished") if happened else ("", "undone")), f"step {step}"
-        assert words[2].startswith("handoff HND-2025-11-04-001 To bob: Write the cascade") == bool(words[0])
+        assert words[2].startswith("handoff HND-2025-11-04-") == bool(words[0])
         said.add(words[0])
         assert (owner(memctl, victim) == "bob") == happened
         memctl("own", "list", "--remote", "hub", where=victim)
@@ -187,7 +187,8 @@ def test_push_with_unknown_outcome_is_checked_and_undone_by_recover(
     assert "`memctl handoff recover` finishes or undoes it" in memctl("handoff", "list").err
     shutil.move(away, bare)
     out = memctl("handoff", "recover").out
-    assert out == "undone: handoff HND-2025-11-04-xm0m-1 To bob: Write the cascade; no section has changed its owner\n"
+    assert out.startswith("undone: handoff HND-2025-11-04-")
+    assert out.endswith("-1 To bob: Write the cascade; no section has changed its owner\n")
     assert not agree(memctl, shared, "undone")
     assert memctl("handoff", "recover").out == ""
 

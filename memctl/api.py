@@ -195,7 +195,7 @@ class Memory:
         environ = agent_env.with_agent({**os.environ, **({"MEMCTL_AGENT": agent} if agent else {})})
         opened = open_memory(_folder(where), environ)
         opened.by_hand = True
-        opened.by_agent = agent_env.shell_of(environ) is not None
+        opened.note_caller()
         return cls(opened)
 
     @property

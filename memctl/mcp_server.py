@@ -20,6 +20,7 @@ from memctl.errors import MemctlError
 from memctl.hooks.guide import TOPICS
 from memctl.record.kinds import BY_PREFIX, KINDS, OTHER_END, STATE
 from memctl.record.record import LISTS, Record
+from memctl.store import agent_env
 from memctl.store.memory import open_for_agent
 
 try:
@@ -90,7 +91,8 @@ class _MemoryTools:
     def _open(self, ctx: _Ctx) -> Memory:
         client = ctx.session.client_params
         agent = os.environ.get("MEMCTL_AGENT") or (client.client_info.name if client else "mcp")
-        return Memory(open_for_agent(self._folder, os.environ, agent, os.environ.get("MEMCTL_SESSION", "")))
+        environ = agent_env.without_trust(os.environ)
+        return Memory(open_for_agent(self._folder, environ, agent, environ.get("MEMCTL_SESSION", "")))
 
     def recall(
         self, ctx: _Ctx, query: Annotated[str, Field(description="words, an id, or a marker such as §2.1")]

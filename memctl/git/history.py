@@ -122,6 +122,12 @@ def dates_of_lines(repository: Repository, paths: Iterable[str], pattern: str) -
     return dates
 
 
+def is_author(repository: Repository, name: str) -> bool:
+    """Return whether a commit in HEAD's history has an author whose name ends with `name`, in any case."""
+    args = [*git.LOG, "--format=%H", "--max-count=1", "--fixed-strings", "--regexp-ignore-case", f"--author={name} <"]
+    return repository.has_head() and bool(git.read(args, repository.top))
+
+
 def commit_dates(repository: Repository) -> list[str]:
     """Return the dates of all commits in HEAD's history, sorted."""
     if not repository.has_head():

@@ -71,6 +71,11 @@ def shell_of(environ: Mapping[str, str]) -> Shell | None:
     return _CURSOR if environ.get(_EDITOR) and not _has_terminal() else None
 
 
+def is_program(name: str) -> bool:
+    """Return whether a name is that of a known agents' program."""
+    return any(shell.host == name for shell in _SHELLS)
+
+
 def is_unknown(environ: Mapping[str, str]) -> bool:
     """Return whether a program is at work that is not recognised: it has no terminal, and may be an agent."""
     return not _has_terminal() and shell_of(environ) is None

@@ -81,10 +81,10 @@ class Memory:
         name is called so, except in a hook of Git's, which may have no terminal when the user commits.
         """
         name = _clean(self.environ.get("MEMCTL_AGENT", ""))
-        if self.program and name != self.program and name.casefold() in ("", self._person().casefold()):
+        if self.program and name != self.program and name.casefold() in ("", self.person().casefold()):
             return self.program
         is_nameless = self.by_unknown and "GIT_INDEX_FILE" not in self.environ
-        return name or (agent_env.UNKNOWN if is_nameless else self._person())
+        return name or (agent_env.UNKNOWN if is_nameless else self.person())
 
     @cached_property
     def default_branch(self) -> str:
@@ -218,7 +218,8 @@ class Memory:
         """Return a path below `.memory/` as Git has it, relative to the worktree's top."""
         return f"{self.prefix}/{path}"
 
-    def _person(self) -> str:
+    def person(self) -> str:
+        """Return the user's name in Git, else the login name."""
         name = self.environ.get("GIT_AUTHOR_NAME") or self.repository.settings().get("user.name", "")
         if _clean(name):
             return _clean(name)

@@ -155,3 +155,29 @@ def test_commit_of_an_owner_from_a_program_without_a_terminal_passes_the_hook(
         ["git", "commit", "-qm", "x"], cwd=repo, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
     assert "MEM601" not in made.stderr
+
+
+def test_agent_signs_as_itself_by_every_door(repo: Path, memctl: Memctl) -> None:
+    agent = {"CLAUDECODE": "1"}
+    draft = repo.parent / "draft.json"
+    draft.write_text('{"title": "Fridays are fine", "agent_id": "Ada", "rationale": "The owner said so"}')
+    with draft.open() as stream:
+        assert run(repo, "decide", "--file", "-", stdin=stream.fileno(), **agent).returncode == 0
+    (made,) = memctl("list", "--type", "decision", "--json").data["records"]
+    assert made["agent_id"] == actor(repo) == "claude-code"
+    theirs = memctl("learn", "Mine", "--lesson", "x").id
+    text = memctl("show", theirs).out.replace("agent_id: claude", "agent_id: Linus")
+    draft.write_text(text)
+    for command in (("--set", "agent_id=Linus"), ("--agent", "Linus")):
+        assert run(repo, "edit", theirs, *command, **agent).returncode == 1
+    with draft.open() as stream:
+        assert run(repo, "edit", theirs, "--file", "-", stdin=stream.fileno(), **agent).returncode != 0
+    assert memctl("show", theirs, "--json").data["records"][0]["agent_id"] == "claude"
+    assert run(repo, "edit", theirs, "--set", "importance=3", **agent).returncode == 0
+
+
+def test_person_may_record_for_somebody_else(repo: Path, memctl: Memctl, terminal: int) -> None:
+    assert run(repo, *LEARN, "--agent", "Linus", stdin=terminal).returncode == 0
+    (made,) = memctl("list", "--json").data["records"]
+    assert made["agent_id"] == "Linus"
+    assert run(repo, "edit", made["id"], "--set", "agent_id=Ada", stdin=terminal).returncode == 0

@@ -159,16 +159,27 @@ class Result(msgspec.Struct):
 Memctl = Callable[..., Result]
 
 
+class Terminal(io.TextIOWrapper):
+    """Standard input at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.fixture
-def memctl(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Memctl:
-    """Run memctl in this process, in the test's repository; a code that is not `code` fails the test."""
+def memctl(repo: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Memctl:
+    """Run memctl in this process, in the test's repository; a code that is not `code` fails the test.
+
+    It runs as a script does that names itself or, in a test marked `terminal`, as a person does.
+    """
+    wrapper = Terminal if request.node.get_closest_marker("terminal") else io.TextIOWrapper
 
     def run(*args: str, stdin: str = "", code: int | None = 0, where: Path | None = None) -> Result:
         out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8"))
+            patch.setattr(sys, "stdin", wrapper(io.BytesIO(stdin.encode()), "utf-8"))
             got = main(["-C", str(where or repo), *args])
         out.flush()
         text = out.buffer.getvalue().decode()  # type: ignore[attr-defined]

@@ -57,7 +57,8 @@ MEM109 accepted-decision-changed error: The text of an accepted decision was cha
     typing error, use `memctl edit ID --allow-accepted`.
 MEM110 credential error: A file of the memory contains what looks like a credential.
     Git keeps a credential for ever once it is committed. `memctl redact FILE` removes it from the memory and memctl's
-    caches. Revoke the credential in any case.
+    caches. Revoke the credential in any case. No `check_ignore` lets a commit add one; `git config --add
+    memctl.allowSecret HASH` allows a value in your clone, by the hash that `memctl check --staged` names.
 MEM111 oversize-record warning: A record is too long.
     A record of more than 3,000 tokens (the limit of a page of details) leaves no room for others in a pack. Move the
     long part to a file of the repository and refer to it.

@@ -23,7 +23,7 @@ from memctl.hooks import file_recall, host_files, json_edit, other_memctl, permi
 from memctl.hooks.host_files import Allowed, Edit, OriginalFiles
 from memctl.hooks.hosts import HOSTS, Host, with_guard
 from memctl.hooks.mcp_settings import CLIENTS
-from memctl.store import agent_env
+from memctl.store import agent_env, output_file
 from memctl.store.agent_env import READ, RECORD
 from memctl.store.memory import Memory
 from memctl.write import install
@@ -135,6 +135,8 @@ def _check_options(options: InstallOptions) -> None:
 def _place(ctx: click.Context, options: InstallOptions) -> tuple[Path, Repository | None]:
     """Return the folder whose files change: the one with the memory, or the user's home."""
     if options.user:
+        if not options.dry_run:
+            output_file.refuse_outside(Path.home() / "settings")
         return Path.home(), None
     if options.uninstall:  # which must work when the memory is gone, too
         memory = memory_access.memory_if_any(ctx)
@@ -151,7 +153,7 @@ def _memory(ctx: click.Context, *, dry_run: bool) -> Memory:
     """
     memory = memory_access.memory(ctx)
     if not dry_run:
-        if memory.by_agent:  # MEMCTL_TRUST ends with its command, and what is installed stays
+        if memory.by_agent or memory.by_unknown:  # MEMCTL_TRUST ends with its command, and what is installed stays
             memory.trust = trust.state(memory.repository, {})
         memory.refuse_untrusted_agent("install anything in it")
     return memory
@@ -159,7 +161,7 @@ def _memory(ctx: click.Context, *, dry_run: bool) -> Memory:
 
 def _grant_trust(repository: Repository) -> None:
     """Trust the clone in which a person installs something, and print that if it is new; an agent trusts no clone."""
-    if agent_env.shell_of(os.environ) is not None:
+    if agent_env.shell_of(os.environ) is not None or agent_env.is_unknown(os.environ):
         return
     is_new = trust.state(repository, {}) != trust.TRUSTED
     trust.grant(repository)

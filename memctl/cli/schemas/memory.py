@@ -304,6 +304,7 @@ KINDS: dict[str, Shape] = {
         "coordination": str | None,
         "left": {
             "names": [str],
+            "unreached": [str],
             "staged": [str],
             "commits": [str],
             "refs": [str],

@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # Tests start memctl thousands of times, which would compile it each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-all lint format bench docs site clean
+.PHONY: demo test test-slow test-all lint format bench dist docs site clean
 
 demo: $(STAMP)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/demo.sh
@@ -48,6 +48,13 @@ site: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	$(BIN)/zensical build --strict --clean
 	$(BIN)/memctl schema --out site/schemas
+
+# Build dist/, the source archive and the wheel, and try the wheel: what it holds, and as the workflow of a pull request.
+dist: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	WHEEL="$$(ls dist/*.whl)" $(BIN)/pytest -q -m slow tests/test_packaging.py tests/test_workflow.py
+	@ls dist/*.whl
 
 clean:
 	rm -rf $(VENV) build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -195,7 +195,7 @@ class Memory:
         environ = agent_env.with_agent({**os.environ, **({"MEMCTL_AGENT": agent} if agent else {})})
         opened = open_memory(_folder(where), environ)
         opened.by_hand = True
-        opened.by_agent = agent_env.shell_of(environ) is not None
+        opened.note_caller()
         return cls(opened)
 
     @property
@@ -357,15 +357,32 @@ class Memory:
         """Return a page, such as that of a section, as Markdown for a model.
 
         `marker` names the page or another place in the hierarchy, such as "§2.1". The page is as it is now, or as it
-        was at the revision `at`.
+        was at the revision `at`. Of a file (§4.PATH) an agent gets what `memctl summarize` prints, since not every file
+        may enter a model's context, and in a clone that is not trusted nothing.
         """
         from memctl.pack.item_sources import places
-        from memctl.store import agent_env
 
-        place = places(self._memory, self._read(at))(marker)
-        if place.marker.startswith("§4."):
-            agent_env.refuse(place.marker, "show", self._memory.environ)  # agents may not read any file this way
-        return place.text
+        name = f"§{marker.strip().removeprefix('§')}"
+        if self._memory.by_agent and name.startswith("§4."):
+            return self._summary(self._read(at), name)
+        return places(self._memory, self._read(at))(marker).text
+
+    def _summary(self, snapshot: Snapshot, marker: str) -> str:
+        """Return what an agent may see of a file that a marker names, by the checks of `memctl summarize`."""
+        from memctl.git import trust
+        from memctl.pages import repository_paths
+        from memctl.pages.navigate import refuse_closed_file
+        from memctl.sources import summary
+        from memctl.tokens import count
+
+        if not self.is_trusted:
+            hint = f"the user can trust it: `{trust.COMMAND}`"
+            raise MemctlError("this clone is not trusted, so an agent gets none of its files from the memory", hint)
+        names, top = snapshot.files.names() | snapshot.withheld.files.keys(), self._memory.repository.top
+        path = repository_paths.file_named(names, top, top, marker)
+        refuse_closed_file(snapshot, path)
+        counter = count.of_memory(self._memory, self._memory.config.model)
+        return summary.summary(snapshot, path, summary.BUDGET, counter, for_agent=True).text
 
     def records(self, *types: str, section: str = "", archived: bool = False, at: str | None = None) -> list[Record]:
         """Return the records of some types, sorted by id; without `types` those of all types.

@@ -17,10 +17,14 @@ from typing import Annotated, Any, Literal
 from memctl import __version__
 from memctl.api import Memory, Written
 from memctl.errors import MemctlError
+from memctl.git import history
 from memctl.hooks.guide import TOPICS
 from memctl.record.kinds import BY_PREFIX, KINDS, OTHER_END, STATE
 from memctl.record.record import LISTS, Record
+from memctl.store import agent_env
+from memctl.store import memory as store
 from memctl.store.memory import open_for_agent
+from memctl.team import ref_state
 
 try:
     from mcp.server.mcpserver import Context, MCPServer
@@ -33,6 +37,7 @@ except ImportError:
     raise MemctlError("the extra `mcp` is not installed", hint) from None
 
 _FOUND, _COMMITS = 8, 5  # results of a search, and commits of a file
+_NAMELESS = "mcp"  # the name of a client that has none, or somebody else's
 _DONE = "substeps_completed"  # the field of a state to which a resolution goes
 _SHORT = 10  # characters of a commit's id
 _LONGEST = 20_000  # characters of a record that a tool returns, about 5,000 tokens: a window has room for a few of them
@@ -86,11 +91,34 @@ class _MemoryTools:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._authors: dict[str, bool] = {}  # whether commits have an author of this name
 
     def _open(self, ctx: _Ctx) -> Memory:
         client = ctx.session.client_params
-        agent = os.environ.get("MEMCTL_AGENT") or (client.client_info.name if client else "mcp")
-        return Memory(open_for_agent(self._folder, os.environ, agent, os.environ.get("MEMCTL_SESSION", "")))
+        environ, given = agent_env.without_trust(os.environ), os.environ.get("MEMCTL_AGENT")
+        name = given or (client.client_info.name if client else "")
+        memory = self._open_as(name or _NAMELESS, environ)
+        if not given and self._is_taken(memory, memory.actor):
+            memory = self._open_as(_NAMELESS, environ)
+        return Memory(memory)
+
+    def _open_as(self, name: str, environ: Mapping[str, str]) -> store.Memory:
+        memory = open_for_agent(self._folder, environ, name, environ.get("MEMCTL_SESSION", ""))
+        memory.program = _NAMELESS
+        return memory
+
+    def _is_taken(self, memory: store.Memory, name: str) -> bool:
+        """Return whether a client's name is that of somebody else: of a section's owner, or a commit's author.
+
+        The names of programs that memctl knows are theirs.
+        """
+        if name == _NAMELESS or agent_env.is_program(name):
+            return False
+        if name not in self._authors:
+            self._authors[name] = history.is_author(memory.repository, name)
+        owned = ref_state.read(memory).state.section_ownership_map.values()
+        readers = (who for held in owned for who in (held.owner_agent_id, *(held.agents_with_read_access or ())))
+        return self._authors[name] or name in readers
 
     def recall(
         self, ctx: _Ctx, query: Annotated[str, Field(description="words, an id, or a marker such as §2.1")]

@@ -77,7 +77,7 @@ def pytest_collection(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow what starts agents' own programs, lets pip build an environment or upgrades older memories."""
-    folders, files = {"agents", "upgrade"}, {"test_precommit.py", "test_packaging.py"}
+    folders, files = {"agents", "upgrade"}, {"test_precommit.py", "test_packaging.py", "test_workflow.py"}
     for item in items:
         if item.path.parent.name in folders or item.path.name in files:
             item.add_marker(pytest.mark.slow)
@@ -159,16 +159,27 @@ class Result(msgspec.Struct):
 Memctl = Callable[..., Result]
 
 
+class Terminal(io.TextIOWrapper):
+    """Standard input at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.fixture
-def memctl(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Memctl:
-    """Run memctl in this process, in the test's repository; a code that is not `code` fails the test."""
+def memctl(repo: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Memctl:
+    """Run memctl in this process, in the test's repository; a code that is not `code` fails the test.
+
+    It runs as a script does that names itself or, in a test marked `terminal`, as a person does.
+    """
+    wrapper = Terminal if request.node.get_closest_marker("terminal") else io.TextIOWrapper
 
     def run(*args: str, stdin: str = "", code: int | None = 0, where: Path | None = None) -> Result:
         out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8"))
+            patch.setattr(sys, "stdin", wrapper(io.BytesIO(stdin.encode()), "utf-8"))
             got = main(["-C", str(where or repo), *args])
         out.flush()
         text = out.buffer.getvalue().decode()  # type: ignore[attr-defined]
@@ -343,6 +354,18 @@ def once(
         return made.value
 
     return run
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the wheel of this checkout: that which WHEEL names, or else a new one."""
+    if built := os.environ.get("WHEEL"):
+        return Path(built).absolute()
+    pytest.importorskip("hatchling", reason="hatchling builds the wheel")
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=EXAMPLE.parent, check=True, capture_output=True)
+    return next(folder.glob("*.whl"))
 
 
 @pytest.fixture

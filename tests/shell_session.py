@@ -8,6 +8,7 @@ the page sees, has commands to run first. `python -m tests.regenerate` writes th
 from __future__ import annotations
 
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -22,7 +23,10 @@ NOW = "2025-11-04T14:32:00Z"
 
 
 class Shell:
-    """A shell in a fresh repository with one file, in a world in which every run is the same."""
+    """A person's shell in a fresh repository with one file, in a world in which every run is the same.
+
+    Its standard input is a terminal, by which memctl knows that a person is at work. It reads commands from a pipe.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "shop"
@@ -36,23 +40,28 @@ class Shell:
             "GIT_COMMITTER_DATE": NOW,
             "MEMCTL_NOW": NOW,
         }
+        self._terminal, inner = pty.openpty()
+        reading, writing = os.pipe()
+        self._commands = os.fdopen(writing, "w")
         self._process = subprocess.Popen(
-            ["sh"],
+            ["sh", f"/dev/fd/{reading}"],
             cwd=self.folder,
             env=env,
-            stdin=subprocess.PIPE,
+            stdin=inner,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            pass_fds=(reading,),
         )
+        for descriptor in (inner, reading):
+            os.close(descriptor)
         self.run("git init -q -b main && echo \"print('shop')\" > app.py && git add app.py && git commit -qm start")
 
     def run(self, command: str) -> str:
         """What a command prints, standard error included, and `[exit N]` if it failed."""
-        assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(f'{command}\necho "{_MARK} $?"\n')
-        self._process.stdin.flush()
+        self._commands.write(f'{command}\necho "{_MARK} $?"\n')
+        self._commands.flush()
         lines: list[str] = []
         for line in self._process.stdout:
             before, mark, code = line.partition(_MARK)
@@ -66,7 +75,9 @@ class Shell:
         return "".join(lines).replace(str(self.folder.parent), "~")
 
     def close(self) -> None:
+        self._commands.close()
         self._process.communicate()
+        os.close(self._terminal)
 
 
 def commands(text: str) -> list[str]:

@@ -212,6 +212,77 @@ def test_mcp_client_writes_under_its_name_only_in_trusted_clones(repo: Path, mem
     assert actor == "mcp"  # what the client calls itself
 
 
+def test_file_is_given_only_as_summarize_gives_it(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    key = "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n-----END OPENSSH " + "PRIVATE KEY-----\n"
+    token = "ghp" + "_A1b2C3d4E5A1b2C3d4E5A1b2C3d4E5f6G7h8"
+    (repo / "id_rsa").write_text(key)
+    (repo / "token.txt").write_text(f"{token}\n")
+    (repo / "long.py").write_text('def pay():\n    """Pay."""\n' + "    x = 1  # a line\n" * 5_000)
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "files")
+    (repo / "credentials.json").write_text(f'{{"token": "{token}"}}\n')
+    memctl("section", "add", "Files", "--overview", "What is here.")
+    git(tmp_path, "clone", "-q", str(repo), str(tmp_path / "clone"))
+
+    async def ask(client: Client) -> None:
+        from mcp import MCPError
+
+        for name in ("id_rsa", "token.txt", "credentials.json"):
+            for query in (f"§4.{name}", f" §4.{name} "):
+                answer = await call(client, "recall", query=query)
+                assert answer.startswith(f"ERROR {name} can't be summarized")
+            with pytest.raises(MCPError):
+                await client.read_resource(f"memctl://page/§4.{name}")
+        outline = await call(client, "recall", query="§4.long.py")
+        assert "pay(): Pay." in outline
+        assert len(outline) < 3_000
+
+    async def ask_in_clone(client: Client) -> None:
+        for name in ("id_rsa", "token.txt", "long.py"):
+            assert "not trusted" in await call(client, "recall", query=f"§4.{name}")
+        assert "What is here" in await call(client, "recall", query="§2.1")
+
+    with_client(repo, ask)
+    with_client(tmp_path / "clone", ask_in_clone)
+    with_client(tmp_path / "clone", ask_in_clone, OPENCODE="1", MEMCTL_TRUST="1")
+
+
+def test_client_signs_as_no_person_and_passes_no_guard_by_an_owners_name(repo: Path, memctl: Memctl) -> None:
+    from mcp import Client, StdioServerParameters, stdio_client
+    from mcp.types import Implementation
+
+    memctl("section", "add", "Payment", "--path", "app.py")
+    memctl("own", "acquire", "2.1")
+    theirs = memctl("learn", "Theirs", "--lesson", "x").id
+    mark = "%(trailers:key=Memctl-Actor,valueonly)"
+
+    def ask_as(name: str, do: Callable[[Client], Awaitable[None]]) -> None:
+        import anyio
+
+        env = {key: value for key, value in os.environ.items() if key != "MEMCTL_AGENT"}
+        server = StdioServerParameters(command=sys.executable, args=["-m", "memctl", "-C", str(repo), "mcp"], env=env)
+
+        async def run() -> None:
+            who = Implementation(name=name, version="1")
+            async with Client(stdio_client(server), client_info=who) as client:
+                await do(client)
+
+        anyio.run(run)
+
+    async def sign(client: Client) -> None:
+        fields = {"agent_id": "Ada", "rationale": "r"}
+        assert "recorded" in await call(client, "record", type="decision", title="Ship", fields=fields)
+        assert (await call(client, "update", id=theirs, values={"agent_id": "Linus"})).startswith("ERROR")
+        owned = await call(client, "record", type="learning", title="In it", fields={"section": "2.1", "lesson": "x"})
+        assert "§2.1 is owned by claude" in owned
+
+    for name, signed in (("Ada", "mcp"), ("ada", "mcp"), ("claude", "mcp"), ("editor", "editor")):
+        ask_as(name, sign)
+        assert git(repo, "log", "-1", f"--format={mark}").strip() == signed
+    made = memctl("list", "--type", "decision", "--json").data["records"]
+    assert sorted(record["agent_id"] for record in made) == ["editor", "mcp", "mcp", "mcp"]
+
+
 def test_tool_list_is_short_and_marks_tools_that_only_read(repo: Path, memctl: Memctl) -> None:
     async def ask(client: Client) -> None:
         tools = (await client.list_tools()).tools

@@ -37,7 +37,7 @@ def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterab
             break
         codes |= set(MISSING_CODE) if "MEM210" in codes else set()
         snapshot = load.revision(memory, parent)
-        earlier = run.check(context.from_memory(memory, snapshot, at=parent), codes, ignore)
+        earlier = run.check(context.from_memory(memory, snapshot, at=parent), codes, ignore, (credentials.CODE,))
         left = Counter(_identity(snapshot, finding) for finding in earlier.findings)
         findings = []
         for finding in found.findings:
@@ -88,7 +88,7 @@ def _identity(snapshot: Snapshot, finding: Finding) -> tuple[str, str, str]:
     MEM210 has a count that changes with each reference, and is left out.
     """
     text = "" if finding.code == "MEM210" else finding.message
-    if finding.code == "MEM110" and credentials.IN_NAME not in text:
+    if finding.code == credentials.CODE and credentials.IN_NAME not in text:
         whole = snapshot.read(finding.path)
         text += whole if credentials.MORE in text else whole.split("\n")[finding.line - 1]
     return finding.code, finding.path, text

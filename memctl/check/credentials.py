@@ -12,6 +12,9 @@ from memctl.text.phrases import quantity
 
 _MOST = 20  # findings per file; one more finding counts the rest
 IN_NAME, MORE = "in the file's name, ", "more place"  # by these words `baseline` knows what a message is about
+CODE = "MEM110"
+ALLOWED = "memctl.allowSecret"  # the Git setting with the fingerprints of values that are no credentials
+_FINGERPRINT = 8  # bytes: too few to find a password by them alone, enough that no two values of a project are equal
 _HINT = "`memctl redact FILE` removes the credential; revoke it, too"
 
 
@@ -28,7 +31,7 @@ def secrets(subject: CheckContext) -> Iterator[Finding]:
     if not catalogue.is_clean(key := digest(listed, "credentials")):
         if credentials.find(listed):
             for path in names:
-                yield from _findings(path, path, IN_NAME, "rename the file, and revoke the credential")
+                yield from _findings(subject, path, path, IN_NAME, "rename the file, and revoke the credential")
         else:
             clean.append(key)
     suspects = [(path, True) for path in sorted(suspicious.intersection(names).difference(subject.others))]
@@ -44,18 +47,27 @@ def secrets(subject: CheckContext) -> Iterator[Finding]:
             continue  # the name is not UTF-8, or this user may not read the file
         key = digest(text, "credentials")
         if is_record or not catalogue.is_clean(key):
-            findings = list(_findings(path, text))
-            yield from findings
-            clean += [] if findings or is_record else [key]
+            yield from _findings(subject, path, text)
+            clean += [] if is_record or credentials.is_in(text) else [key]
     catalogue.keep_clean(clean)
 
 
-def _findings(path: str, text: str, where: str = "", hint: str = _HINT) -> Iterator[Finding]:
+def _findings(subject: CheckContext, path: str, text: str, where: str = "", hint: str = _HINT) -> Iterator[Finding]:
     spans = credentials.find(text)
+    allowed = subject.allowed_secrets() if spans else ()
+    spans = [span for span in spans if _fingerprint(text, span) not in allowed]
     for span, line in zip(spans[:_MOST], credentials.lines(text, spans), strict=False):
         column = span.start - text.rfind("\n", 0, span.start)
         message = f"{where}column {column}: the text {credentials.describe(text, span)}"
-        yield Finding("MEM110", path, line, message, hint)
+        allow = f"; if it is none, `git config --add {ALLOWED} {_fingerprint(text, span)}` lets it pass in this clone"
+        yield Finding(CODE, path, line, message, f"{hint}{allow if subject.is_staged else ''}")
     if len(spans) > _MOST:
         rest = quantity(len(spans) - _MOST, MORE)
-        yield Finding("MEM110", path, 1, f"{where}{rest} with what looks like a credential", hint)
+        yield Finding(CODE, path, 1, f"{where}{rest} with what looks like a credential", hint)
+
+
+def _fingerprint(text: str, span: credentials.Span) -> str:
+    """Return a short hash of a credential, by which a user can allow this value."""
+    from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
+
+    return blake2b(text[span.start : span.end].encode(), digest_size=_FINGERPRINT).hexdigest()

@@ -150,20 +150,22 @@ def _outdated(subject: CheckContext, comparisons: Comparison) -> Iterator[Findin
     """Report each document that is missing or outdated, or whose page is gone, and lists of files that are gone."""
     has_hashes = subject.renderer.has_hashes
     # With `docs: default-branch`, documents are stale after each merge, which is no error.
-    stale, orphan = ("MEM314", "MEM314") if subject.snapshot.config.docs == DEFAULT_BRANCH else ("MEM308", "MEM310")
-    if stale == "MEM314" and not has_hashes and not subject.snapshot.names(FOLDER):
+    is_behind = subject.snapshot.config.docs == DEFAULT_BRANCH
+    stale, orphan = ("MEM314", "MEM314") if is_behind else ("MEM308", "MEM310")
+    has_writer = is_behind and not has_hashes
+    if has_writer and not subject.snapshot.names(FOLDER):
         message = "the documents were never rendered"
         yield Finding("MEM314", f"{FOLDER}/{INDEX}", 1, message, "`memctl render` renders the documents")
         return
     for path, text in comparisons.stale.items():
         old = documents.current_text(subject.snapshot, path)
-        if old is not None and generated_header.is_earlier(old, text):
+        if old is not None and not has_writer and generated_header.is_earlier(old, text):
             yield _of_earlier_memctl(path)
             continue
         differs = "the document differs from the records and pages that it shows"
         message = "the document is missing" if old is None else differs
         yield Finding(stale, path, _differs_at(old, text), message, "`memctl render` renders the document")
-    if comparisons.sources_earlier:
+    if comparisons.sources_earlier and not has_writer:
         yield _of_earlier_memctl(f"{FOLDER}/{SOURCES}")
     elif comparisons.sources_stale:
         message = "the list of source files is out of date"

@@ -41,7 +41,7 @@ MEM103 conflict-markers error: A merge conflict was left in a file.
     Choose between the two sides and delete the lines `<<<<<<<`, `=======` and `>>>>>>>`.
 MEM104 duplicate-id error: Two records have the same id.
     Two clones used the id on the same day. References to the id are ambiguous until `memctl renumber` gives one of the
-    records another id.
+    records another id. `memctl check --fix` does so if that one was never pushed.
 MEM105 duplicate-memory-id error: Two records have the same memory_id.
     A file was copied. The copy needs an id and a memory_id of its own: record its text again with memctl, and delete
     the copy.
@@ -57,7 +57,8 @@ MEM109 accepted-decision-changed error: The text of an accepted decision was cha
     typing error, use `memctl edit ID --allow-accepted`.
 MEM110 credential error: A file of the memory contains what looks like a credential.
     Git keeps a credential for ever once it is committed. `memctl redact FILE` removes it from the memory and memctl's
-    caches. Revoke the credential in any case.
+    caches. Revoke the credential in any case. No `check_ignore` lets a commit add one; `git config --add
+    memctl.allowSecret HASH` allows a value in your clone, by the hash that `memctl check --staged` names.
 MEM111 oversize-record warning: A record is too long.
     A record of more than 3,000 tokens (the limit of a page of details) leaves no room for others in a pack. Move the
     long part to a file of the repository and refer to it.

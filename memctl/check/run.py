@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -108,11 +108,14 @@ class Report(msgspec.Struct, frozen=True):
         return listed + self.unlisted.get(severity, 0)
 
 
-def check(subject: CheckContext, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Report:
+def check(
+    subject: CheckContext, select: Iterable[str] = (), ignore: Iterable[str] = (), kept: Collection[str] = ()
+) -> Report:
     """Run the rules on a memory and return a report.
 
     `select` names the rules to run, () for all; `ignore` names rules that are not run. A rule is named by its name, its
-    code, or the beginning of its code. Raises MemctlError if a text names no rule.
+    code, or the beginning of its code. Findings with a code in `kept` stay, whatever a `check_ignore` says. Raises
+    MemctlError if a text names no rule.
     """
     wanted = codes(select) if (select := tuple(select)) else set(RULES)
     wanted -= codes(ignore)
@@ -122,13 +125,21 @@ def check(subject: CheckContext, select: Iterable[str] = (), ignore: Iterable[st
             findings = (subject.cached_findings if function in _CACHEABLE else subject.findings)(function)
             found += [finding for finding in findings if finding.code in wanted]
     found = references.for_other_code(subject, found) if "MEM210" in wanted else found
-    left, used, lines = _without_ignored(subject, found)
+    left, used, lines = _without_ignored(subject, found, kept)
     ignored = len(found) - len(left)
     left += [finding for finding in _ignore_findings(lines, used, wanted) if finding.code in wanted]
     order = {name: place for place, name in enumerate(SEVERITIES)}
     worst = sorted(dict.fromkeys(left), key=lambda f: order[f.severity])
     listed = sorted(worst[:MOST], key=lambda f: (f.path, f.line, order[f.severity], f.code, f.message))
     return Report(tuple(listed), ignored, dict(Counter(finding.severity for finding in worst[MOST:])))
+
+
+def ignore_known(subject: CheckContext, report: Report) -> Report:
+    """Return a report on the staged files without demoted findings that a `check_ignore` names."""
+    known = [finding for finding in report.findings if finding.is_demoted]
+    left = _without_ignored(subject, known)[0]
+    findings = tuple(finding for finding in report.findings if not finding.is_demoted or finding in left)
+    return msgspec.structs.replace(report, findings=findings, ignored=report.ignored + len(known) - len(left))
 
 
 def codes(prefixes: Iterable[str]) -> set[str]:
@@ -148,11 +159,12 @@ def codes(prefixes: Iterable[str]) -> set[str]:
 
 
 def _without_ignored(
-    subject: CheckContext, findings: Sequence[Finding]
+    subject: CheckContext, findings: Sequence[Finding], kept: Collection[str] = ()
 ) -> tuple[list[Finding], set[IgnoreLine], tuple[IgnoreLine, ...]]:
     """Return the findings that are not ignored, the lines of `check_ignore` that ignored some, and all such lines.
 
-    Lines in records and pages without `check_ignore` and without findings are not read.
+    Findings with a code in `kept` are never ignored. Lines in records and pages without `check_ignore` and without
+    findings are not read.
     """
     everywhere = tuple(_settings_lines(subject))
     by_file = {path: tuple(_file_lines(subject, path)) for path in _paths_with_ignores(subject)}
@@ -163,7 +175,7 @@ def _without_ignored(
             by_file[finding.path] = tuple(_file_lines(subject, finding.path))
         covering = [line for line in (*everywhere, *by_file[finding.path]) if line.reason and line.covers(finding)]
         used |= set(covering)
-        if not covering:
+        if not covering or finding.code in kept:
             left.append(finding)
     return left, used, (*everywhere, *(line for lines in by_file.values() for line in lines))
 

@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from memctl import __version__
-from memctl.check import context, formats, run
+from memctl.check import context, credentials, formats, run
 from memctl.check.findings import Finding
 from memctl.check.rules import BEHIND, DOCUMENTS, EDITED, ERROR, INFO, RULES, SEVERITIES, WARNING
 from memctl.check.run import Report
@@ -146,12 +146,14 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"warning: the rendered documents are not checked: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *DOCUMENTS, *([EDITED] if memory.config.format > 1 else []))
-    report = run.check(context.from_memory(memory, snapshot, staged, at), select, ignore)
+    subject = context.from_memory(memory, snapshot, staged, at)
+    # A credential that a commit adds stops it, whatever a file of the repository says.
+    report = run.check(subject, select, ignore, (credentials.CODE,) if staged else ())
     if not (staged and report.has_errors):
         return report
     from memctl.check import baseline  # most commits have no errors
 
-    report = baseline.demote_known(memory, report, snapshot, ignore)
+    report = run.ignore_known(subject, baseline.demote_known(memory, report, snapshot, ignore))
     return baseline.demote_partial(memory, report, ignore) if is_later else report
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _FORMATS = ("text", "markdown", "github", "sarif", "json")
 _CLASSES = (ERROR, "rejected", "stale")
+_BRANCHES = "open branches"  # the source of a question about them
 _FEW = 3  # files to name of those of one kind without a page
 # Cells of the matrix: when to update a document, or what of the change goes into it.
 _IN_WORDS = {
@@ -82,10 +83,14 @@ class ImpactQuery(msgspec.Struct, frozen=True):
         "memctl impact main...HEAD --format markdown --fail-on rejected",
         "Print it as a comment; exit with 1 if a rejected option is back.",
     ),
+    ("memctl impact --branches", "Show where open branches decide the same thing, or change the same record."),
     ("memctl impact src/payment --as fix", "Show what a bug fix in these files would affect."),
     ("memctl impact --all", "List every stale page, also those that the changes do not affect."),
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS | REV..REV | BASE...HEAD]")
+@click.option(
+    "--branches", is_flag=True, help="Show where open branches, as last fetched, decide the same or change one record."
+)
 @click.option("--staged", is_flag=True, help="Show what the staged files affect, not all uncommitted changes.")
 @click.option("--as", "row", type=click.Choice(list(MATRIX)), help="Treat every change as a change of this kind.")
 @click.option(
@@ -111,6 +116,7 @@ def impact_command(
     ctx: click.Context,
     /,
     paths: tuple[str, ...],
+    branches: bool,
     staged: bool,
     row: str | None,
     everything: bool,
@@ -130,7 +136,7 @@ def impact_command(
     The kind of change is taken from the subjects of the commits (fix, feat), or else from the files.
     """
     memory = memory_access.memory(ctx)
-    query = _question(ctx, memory, paths, staged)
+    query = _question(ctx, memory, paths, staged, branches)
     snapshot = query.snapshot
     reaches = impact.reach(snapshot, query.changes, query.rows, row or "")
     among = snapshot.outline.pages if everything else impact.pages_of(reaches)
@@ -153,6 +159,10 @@ def impact_command(
 
 def _review(memory: Memory, query: ImpactQuery, style: str, fail_on: tuple[str, ...]) -> list[ReviewItem] | None:
     """Return the review of a branch, None if the query is no range with three dots."""
+    if query.source == _BRANCHES:
+        from memctl.check import branch_overlap
+
+        return branch_overlap.overlaps(memory)
     if not query.base:
         if fail_on or style not in ("text", "json"):
             option = "--fail-on" if fail_on else f"--format {style}"
@@ -189,8 +199,12 @@ def _no_changes(query: ImpactQuery) -> str:
     return "no file is staged" if query.source == "index" else f"no file differs in {query.source}"
 
 
-def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged: bool) -> ImpactQuery:
+def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged: bool, branches: bool) -> ImpactQuery:
     repository = memory.repository
+    if branches:
+        if staged or paths:
+            raise MemctlError("--branches takes no paths or revisions, and no --staged", "give it alone", USAGE)
+        return ImpactQuery(_BRANCHES, memory_access.snapshot(memory, None), "", [])
     if staged and paths:
         raise MemctlError("--staged can't be combined with paths or revisions", "leave out one of them", USAGE)
     if staged:

@@ -19,7 +19,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.repository import find_top, refuse_bare
 from memctl.record.config import DEFAULT_BRANCH
-from memctl.store import agent_env
+from memctl.store import agent_env, output_file
 from memctl.store.memory import Memory
 from memctl.write import setup, transaction
 
@@ -106,8 +106,8 @@ def init_command(
             output.text(f"would create a Git repository in {start.absolute()}, and a memory in it")
             return
         setup.make_repository(start)
-    memory, change = setup.plan(start, os.environ, project, here=here, docs=docs or "")
-    memory.by_agent = agent_env.shell_of(os.environ) is not None
+    memory, change = setup.plan(start, agent_env.with_agent(os.environ), project, here=here, docs=docs or "")
+    memory.note_caller()
     if not flags["dry_run"]:
         _grant_trust(memory)
     result = transaction.carry_out(memory, lambda _: change, write_options(flags))
@@ -209,6 +209,7 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
     if dry_run:
         setup.refuse_used_folder(place)
     else:
+        output_file.refuse_outside(place)
         setup.build_example(place)
     if as_json:
         output.json("demo", {"folder": str(place), "made": not dry_run})

@@ -23,7 +23,7 @@ from memctl.hooks import file_recall, host_files, json_edit, other_memctl, permi
 from memctl.hooks.host_files import Allowed, Edit, OriginalFiles
 from memctl.hooks.hosts import HOSTS, Host, with_guard
 from memctl.hooks.mcp_settings import CLIENTS
-from memctl.store import agent_env
+from memctl.store import agent_env, output_file
 from memctl.store.agent_env import READ, RECORD
 from memctl.store.memory import Memory
 from memctl.write import install
@@ -33,7 +33,7 @@ AGENTS_MD = "agents-md"
 ALL = "all"
 _ALLOW = {ALL: (READ, RECORD), READ: (READ,), RECORD: (RECORD,), "none": ()}
 ALLOW = tuple(_ALLOW)
-WHAT = (*HOSTS, AGENTS_MD)
+WHAT = (*HOSTS, AGENTS_MD, *install.WORKFLOWS)
 _COMMITTED = "a summary and checkpoints of each session (what was asked, decided and changed; without credentials)"
 _PLACES = {
     hook_commits.ALL: "commit {what} to your branch",
@@ -48,11 +48,12 @@ _ANYWHERE = (
 class InstallOptions(msgspec.Struct, frozen=True):
     """What a user passes to `memctl install`: the argument `what` (what to install), and options.
 
-    `user` is --user: the settings in the user's home. `own` is --local: the settings of one user in the project. Each
-    other field has the name of its option.
+    `source` is --from: what a workflow installs memctl from. `user` is --user: the settings in the user's home. `own`
+    is --local: the settings of one user in the project. Each other field has the name of its option.
     """
 
     what: str
+    source: str
     user: bool
     own: bool
     allow: str | None
@@ -67,7 +68,7 @@ def run(ctx: click.Context, options: InstallOptions) -> int:
     _check_options(options)
     folder, repository = _place(ctx, options)
     originals = OriginalFiles(repository.shared / "installed" if repository else host_files.state_home(os.environ))
-    edits = _edits(options, folder, repository, originals)
+    edits = _edits(ctx, options, folder, repository, originals)
     if not options.as_json:
         _show(edits)
     changing = [edit for edit in edits if edit.changes]
@@ -121,14 +122,12 @@ def _set_up(options: InstallOptions, repository: Repository) -> None:
 
 
 def _check_options(options: InstallOptions) -> None:
-    if options.allow and (options.what == AGENTS_MD or options.uninstall):
+    if options.allow and (options.what not in HOSTS or options.uninstall):
         raise MemctlError("--allow is only for installing in an agent's settings", "leave out --allow", USAGE)
-    if options.what == AGENTS_MD and (options.user or options.own):
-        raise MemctlError(
-            "--user and --local are not for AGENTS.md, which belongs to the project",
-            "leave out --user and --local",
-            USAGE,
-        )
+    if options.what not in HOSTS and (options.user or options.own):
+        name = install.WORKFLOWS.get(options.what, "AGENTS.md")
+        message = f"--user and --local are not for {name}, which belongs to the project"
+        raise MemctlError(message, "leave out --user and --local", USAGE)
     if options.own and (options.user or not HOSTS[options.what].own):
         raise MemctlError("--local is only for `memctl install claude-code` without --user", "leave out --local", USAGE)
 
@@ -136,6 +135,8 @@ def _check_options(options: InstallOptions) -> None:
 def _place(ctx: click.Context, options: InstallOptions) -> tuple[Path, Repository | None]:
     """Return the folder whose files change: the one with the memory, or the user's home."""
     if options.user:
+        if not options.dry_run:
+            output_file.refuse_outside(Path.home() / "settings")
         return Path.home(), None
     if options.uninstall:  # which must work when the memory is gone, too
         memory = memory_access.memory_if_any(ctx)
@@ -152,7 +153,7 @@ def _memory(ctx: click.Context, *, dry_run: bool) -> Memory:
     """
     memory = memory_access.memory(ctx)
     if not dry_run:
-        if memory.by_agent:  # MEMCTL_TRUST ends with its command, and what is installed stays
+        if memory.by_agent or memory.by_unknown:  # MEMCTL_TRUST ends with its command, and what is installed stays
             memory.trust = trust.state(memory.repository, {})
         memory.refuse_untrusted_agent("install anything in it")
     return memory
@@ -160,7 +161,7 @@ def _memory(ctx: click.Context, *, dry_run: bool) -> Memory:
 
 def _grant_trust(repository: Repository) -> None:
     """Trust the clone in which a person installs something, and print that if it is new; an agent trusts no clone."""
-    if agent_env.shell_of(os.environ) is not None:
+    if agent_env.shell_of(os.environ) is not None or agent_env.is_unknown(os.environ):
         return
     is_new = trust.state(repository, {}) != trust.TRUSTED
     trust.grant(repository)
@@ -169,11 +170,16 @@ def _grant_trust(repository: Repository) -> None:
 
 
 def _edits(
-    options: InstallOptions, folder: Path, repository: Repository | None, originals: OriginalFiles
+    ctx: click.Context, options: InstallOptions, folder: Path, repository: Repository | None, originals: OriginalFiles
 ) -> list[Edit]:
     top = repository.top if repository else None
     if options.what == AGENTS_MD:
         return host_files.guide_edits(folder, top or folder, originals, remove=options.uninstall)
+    if options.what in install.WORKFLOWS:
+        name = install.WORKFLOWS[options.what]
+        text = None if options.uninstall else install.workflow(_memory(ctx, dry_run=True), options.what, options.source)
+        place = top or folder
+        return [host_files.whole_file_edit(place / name, name, place, text, originals)]
     host = HOSTS[options.what]
     option = settings.USER if options.user else settings.LOCAL if options.own else ""
     file, shown, _ = settings.place(host, option, folder, os.environ)
@@ -260,6 +266,8 @@ def _report(options: InstallOptions, edits: list[Edit], *, done: bool) -> None:
             output.note(f"{verb} {edit.name}")
     if not done and not options.dry_run and any(edit.changes for edit in edits):
         output.note("nothing was written\nhint: --yes writes the change without asking")
+    elif not options.uninstall and options.what in install.WORKFLOWS:
+        _advise_on_workflow(options.what, edits[0])
     elif not options.uninstall and options.what in HOSTS:
         _advise(HOSTS[options.what], options)
         host, text = HOSTS[options.what], (edits[0].after or b"").decode("utf-8-sig")
@@ -270,6 +278,17 @@ def _report(options: InstallOptions, edits: list[Edit], *, done: bool) -> None:
                 f"warning: {host.title} can't read settings with {' and '.join(refused)}: it ignores all of"
                 f" {edits[0].name} until you remove them"
             )
+
+
+def _advise_on_workflow(what: str, edit: Edit) -> None:
+    """Print what the user has to do on the hosting site."""
+    steps = [f"commit {edit.name}"]
+    if what == "gitlab":
+        steps.append("add `include: [{local: .gitlab/memctl.yml}]` to .gitlab-ci.yml and a token as MEMCTL_TOKEN")
+    if b"vars.MEMCTL" in (edit.after or b"") or b"$MEMCTL_ORIGIN" in (edit.after or b""):
+        variable = "MEMCTL_ORIGIN" if what == "gitlab" else "MEMCTL"
+        steps.append(f"set the CI variable {variable} to what pip installs memctl from (or give it here: --from)")
+    output.note(f"hint: {', '.join(steps)}; docs/pull-requests.md says what it does")
 
 
 def _advise(host: Host, options: InstallOptions) -> None:
@@ -325,6 +344,10 @@ def _data(edit: Edit) -> dict[str, Any]:
         "Let Claude Code run memctl's reading commands without asking, but not those that record.",
     ),
     ("memctl install mcp --for cursor", "Print the settings that start `memctl mcp` in Cursor."),
+    (
+        "memctl install github --from git+https://example.org/memctl.git",
+        "Write a workflow that reviews pull requests, comments on them, and renders the documents on the main branch.",
+    ),
     ("memctl install agents-md", "Describe the memory in AGENTS.md and CLAUDE.md, for agents without hooks."),
 )
 @click.argument("what", type=click.Choice(["git", "cron", "mcp", *WHAT]))
@@ -333,6 +356,14 @@ def _data(edit: Edit) -> dict[str, Any]:
     "target",
     type=click.Choice([*install.TARGETS, *CLIENTS]),
     help=f"With cron, the scheduler: {', '.join(install.TARGETS)}; with mcp, the program: {', '.join(CLIENTS)}.",
+)
+@click.option(
+    "--from",
+    "source",
+    default="",
+    metavar="SOURCE",
+    help="For github and gitlab: a wheel in the repository, or the address of a wheel or Git repository, from which the"
+    " workflow installs memctl. [default: where this memctl was installed from]",
 )
 @click.option("--user", is_flag=True, help="For agents: install in the settings in your home, for all projects.")
 @click.option(
@@ -367,6 +398,11 @@ def install_command(ctx: click.Context, /, target: str | None, **values: Any) ->
     `cron` prints a crontab line or a CI job that runs `memctl maintain` every night, and writes nothing. `mcp` prints
     the settings with which a program starts `memctl mcp`.
 
+    `github` and `gitlab` write a workflow for the hosting site. On each pull request it runs `memctl impact`, writes
+    what that says in one comment (for forks in the job's summary), and fails on new errors of `memctl check`. After a
+    push to the default branch it runs `memctl render`, and commits or, if the branch is protected, proposes the
+    documents.
+
     Installing trusts the clone (`git config memctl.trusted`): in an untrusted one the hooks of agents neither write nor
     show records, and an agent may install nothing.
 
@@ -378,6 +414,8 @@ def install_command(ctx: click.Context, /, target: str | None, **values: Any) ->
     what = options.what
     if target and what not in ("cron", "mcp"):
         raise MemctlError("--for is only for `memctl install cron` and `memctl install mcp`", "leave out --for", USAGE)
+    if options.source and what not in install.WORKFLOWS:
+        raise MemctlError("--from is only for `memctl install github` and `gitlab`", "leave out --from", USAGE)
     if what in WHAT:
         ctx.exit(run(ctx, options))
     if options.user or options.own or options.allow:

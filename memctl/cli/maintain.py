@@ -33,9 +33,9 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     decision  superseded; or importance 5 and  importance 3 and less, archived for
               less, older than 90 days         more than 365 days
     issue     closed, older than 30 days       closed, archived for more than 180 days
-    state     superseded                       superseded, older than 90 days
-    learning  never retrieved, older than      never retrieved, older than 365 days
-              180 days
+    state     superseded                       superseded, archived for more than 90 days
+    learning  never retrieved, older than      never retrieved, older than 365 days,
+              180 days                         archived for more than 185 days
     any       expired
     checkpoint                                 older than 30 days, and ten newer versions; or
                                                its task is finished, and it is not the newest
@@ -43,9 +43,10 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     Open issues, the latest state and records of importance 8 or more are never touched, except that a closed
     issue of any importance is archived. What an open record or a page refers to is archived, but not deleted, except
     what the open record supersedes; other links to what is deleted are removed. Records with uncommitted changes
-    are left alone. An issue's age counts from its timestamp. A record that you brought back by `restore` is deleted
-    again by the next run, unless you give it importance 8. `memctl install cron` prints a line for
-    your crontab that runs `memctl maintain` every night.
+    are left alone. An age counts from the record's timestamp or its first commit, whichever is later, and if the
+    clock has jumped, nothing is deleted. A record that you brought back by `restore` counts as archived on that day;
+    with importance 8 it is never deleted. `memctl install cron` prints a line for your crontab that runs `memctl
+    maintain` every night.
 
     The numbers are settings, under `lifecycle` in config.yaml:
 

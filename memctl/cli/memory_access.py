@@ -39,7 +39,7 @@ def memory(ctx: click.Context) -> Memory:
     opened = open_memory(ctx.obj.folder, agent_env.with_agent(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
     opened.by_hand = True
-    opened.by_agent = agent_env.shell_of(os.environ) is not None
+    opened.note_caller()
     if opened.has_jobs:
         _finish_jobs(ctx, opened)
     if not ctx.params.get("at"):

@@ -42,6 +42,7 @@ _FILES = 4  # the level of the repository's files
         "memctl show iss-2025-11-04 --at HEAD~5",
         "Print a record by the beginning of its id, as it was five commits ago.",
     ),
+    ("memctl show @last", "Print what was recorded last in this worktree."),
     ("memctl show 3.1 --json", "Print fields, content, parent and children of a page as JSON."),
 )
 @click.argument("ids", metavar="ID|§…", nargs=-1, required=True, shell_complete=complete("place"))
@@ -50,8 +51,9 @@ _FILES = 4  # the level of the repository's files
 def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool, as_json: bool, at: str | None) -> None:
     """Show records, and places of the hierarchy by their § markers.
 
-    Name a record by its id, the beginning of its id, or its memory_id, and a place by its marker: §1.0, §2.1,
-    §3.1.2 (only that heading), §4.PATH, §4 (a list of all files of sections). Pages are shown as a model needs them:
+    Name a record by its id, the beginning or end of its id, its memory_id, or @last (the one recorded last in this
+    worktree), and a place by its marker: §1.0, §2.1, §3.1.2 (only that heading), §4.PATH, §4 (a list of all files of
+    sections). Pages are shown as a model needs them:
     rendered, without the targets of links.
     """
     memory, snapshot = memory_access.read(ctx, at)

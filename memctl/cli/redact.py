@@ -151,6 +151,9 @@ def _print(memory: Memory, made: Redaction, left: Matches, transcripts: list[str
     if made.coordination_failed:
         output.note(f"warning: the state that agents share may still have the credential: {made.coordination_failed}")
     names = [memory.tracked(path) for path in made.named]
+    if made.unreached:
+        files = _some([memory.tracked(path) for path in made.unreached])
+        output.note(f"warning: {files} still has the credential, in an id or value that the file can't be read without")
     if not made.is_empty or made.staged or names or left.commits or transcripts:
         for line in _remaining_places(left, names, made.staged, transcripts):
             output.text(line)
@@ -197,6 +200,7 @@ def _data(memory: Memory, made: Redaction, left: Matches, transcripts: list[str]
         "coordination": made.coordination or None,
         "left": {
             "names": [memory.tracked(path) for path in made.named],
+            "unreached": [memory.tracked(path) for path in made.unreached],
             "staged": list(made.staged),
             "commits": list(left.commits),
             "refs": list(left.refs),

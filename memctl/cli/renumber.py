@@ -35,10 +35,11 @@ from memctl.write.renumber import Renumbering, StagedMerge
 def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     """Renumber one of two records or pages with the same id, and update references.
 
-    Two clones can give the same id to two records. The record that was made first, as the memory_ids say, keeps the id;
-    of two pages, the one that was committed first. The other record gets a new id, the same in every clone, and keeps
-    the old one as an alias. A reference to the old id is changed to the new one if its writer can't have known the
-    record that keeps the id; unclear references are listed and left as they are.
+    Two clones can give the same id to two records. A record that was pushed keeps the id; of two that were pushed, or
+    were not, the one that was made first, as the memory_ids say, and of two pages the one that was committed first. In
+    a memory of format 1 it does not matter what was pushed. The other record gets a new id, the same in every clone,
+    and keeps the old one as an alias. A reference to the old id is changed to the new one if its writer can't have
+    known the record that keeps the id; unclear references are listed and left as they are.
 
     During a merge by Git, the files written are staged, so that `git commit` concludes the merge with them; if one of
     them has unstaged changes, nothing is staged.

@@ -102,6 +102,40 @@ def line_commits(repository: Repository, tips: Iterable[str], until: Iterable[st
     return {commit.commit: commit for commit in listed}
 
 
+def dates_of_lines(repository: Repository, paths: Iterable[str], pattern: str) -> dict[str, tuple[str, str]]:
+    """Return for each path the dates of the first and the last commit that changed a line which `pattern` matches.
+
+    The dates are those of the committers in HEAD's history. `paths` are relative to the worktree's top.
+    """
+    if not repository.has_head():
+        return {}
+    args = [*git.LOG, "-z", "--name-only", "--format=%x1e%ct%x00", "--no-renames", "--full-history", f"-G{pattern}"]
+    wanted = "\n".join(["HEAD", "--", *paths, ""])
+    out = git.read([*args, "--extended-regexp", "--stdin"], repository.top, os.fsencode(wanted))
+    dates: dict[str, tuple[str, str]] = {}
+    for part in os.fsdecode(out).split("\x1e")[1:]:
+        seconds, *names = part.split("\0")
+        date = timestamps.from_epoch(int(seconds))
+        for path in filter(None, (name.lstrip("\n") for name in names)):
+            first, last = dates.get(path, (date, date))
+            dates[path] = min(first, date), max(last, date)
+    return dates
+
+
+def is_author(repository: Repository, name: str) -> bool:
+    """Return whether a commit in HEAD's history has an author whose name ends with `name`, in any case."""
+    args = [*git.LOG, "--format=%H", "--max-count=1", "--fixed-strings", "--regexp-ignore-case", f"--author={name} <"]
+    return repository.has_head() and bool(git.read(args, repository.top))
+
+
+def commit_dates(repository: Repository) -> list[str]:
+    """Return the dates of all commits in HEAD's history, sorted."""
+    if not repository.has_head():
+        return []
+    seconds = git.read([*git.LOG, "--format=%ct"], repository.top).split()
+    return sorted(map(timestamps.from_epoch, map(int, seconds)))
+
+
 def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
     """Return the commits whose histories are searched; none in a repository without commits."""
     is_unborn = revision == "HEAD" and not repository.has_head()

@@ -19,7 +19,7 @@ from memctl.git.repository import Repository
 from memctl.hooks import daemonize, event_payload, live_sessions, log
 from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, QUEUED_FIELDS, Payload, parse
 from memctl.hooks.hosts import AGENT, BEFORE, COMPACT, END, PROMPT, START, STOP, TOOL, Host
-from memctl.store import job_queue
+from memctl.store import agent_env, job_queue
 from memctl.store.memory_root import FOLDER
 from memctl.store.session_dir import SessionDir, find_root
 from memctl.text.light_typing import TYPE_CHECKING, Any, NamedTuple
@@ -96,6 +96,7 @@ def answer(
     """
     if environ.get(GUARD):
         return ""
+    environ = agent_env.without_trust(environ)
     try:
         payload = parse(data)
     except ValueError as error:
@@ -169,7 +170,7 @@ def _is_trusted(repository: Repository, folder: SessionDir, what: str, environ: 
 
     For a tool call Git is not asked: the session's folder exists only in a clone that was trusted at its start.
     """
-    if what in (BEFORE, TOOL) and not environ.get("MEMCTL_TRUST"):
+    if what in (BEFORE, TOOL) and not environ.get(agent_env.TRUST):
         return trust.is_marked(repository) or (folder.path.exists() and not trust.is_refused(repository))
     return trust.state(repository, environ) == trust.TRUSTED
 

@@ -252,6 +252,24 @@ def guide_edits(folder: Path, top: Path, originals: OriginalFiles, *, remove: bo
     return edits
 
 
+def whole_file_edit(file: Path, name: str, top: Path, text: str | None, originals: OriginalFiles) -> Edit:
+    """Plan the edit of a file that memctl writes as a whole, and whose first line says so; None removes it.
+
+    Raises MemctlError if there is another file with that name.
+    """
+
+    def change(present: str) -> str:
+        is_ours = present.startswith("# Written by `memctl install ")
+        if text is not None and present and not is_ours:
+            hint = f"rename {name}, run the command again, and compare the two files"
+            raise MemctlError(f"{name} exists, and memctl did not write it", hint)
+        return text or ("" if is_ours else present)
+
+    if text is None:
+        return _removal(file, name, top, change, originals)
+    return _addition(file, name, top, change)
+
+
 def carry_out(edit: Edit, originals: OriginalFiles, *, remove: bool) -> None:
     """Write a planned edit atomically, keeping the file's mode.
 

@@ -60,9 +60,9 @@ class Lifecycle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     - `archive_decision_importance`, `delete_decision_importance`: only decisions up to this importance are archived or
       deleted.
-    - `archive_…_days`: the age in days from which a record of the type may be archived, counted from its `timestamp`.
-    - `delete_…_days`: the age in days from which a record of the type may be deleted. Decisions and issues must be
-      archived first, and their days count from then on.
+    - `archive_…_days`: the age in days from which a record of the type may be archived.
+    - `delete_…_days`: how many days a record of the type has been archived when it may be deleted; of a learning it is
+      the age, of which it must have been archived since `archive_learning_days`.
     - `keep_importance`: a record of this importance or more is never deleted (rules.md#importance).
     - `delete`: whether anything is deleted.
     - `keep_checkpoints`: how many of the latest checkpoints of each workflow are kept. Others are deleted when they are

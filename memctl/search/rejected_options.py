@@ -30,20 +30,14 @@ from memctl.text.words import STOP_WORDS
 
 # Words that options begin with, and parts that most programs have: by themselves they name no option.
 _ORDINARY_WORDS = """
-add adopt allow always api app ask async auto avoid backend base both build cache change check class cli client cloud
-code command commit component config configuration constant container context copy counter custom data database
-default delete deploy disable doc docs document drop each enable event every everything expect extend external field
-file first fix folder follow form format framework frontend full function git git's global go good have header hook
-html http https id ids ignore import index inline input install integration interface internal issue item joining json
-keep key language latest layer leave let library limit line link list load local lock log main make manual map
-markdown memory merge message method migrate mode model module move name native neither never new no none nothing null
-number object one only open option order other output own package page parse path pattern pick plain plugin point pool
-prefer prefix print process project protocol proxy put queue raise read record refuse reject release remote remove
-rename render replace require rest result retry return reuse run same save schema script search section select send
-separate server service session set share show signal simple single skip some source split sql standard start state
-status stay still stop storage store string suffix switch table tag take task template test text thread throw time
-title token tool tree trust try two type ui unit update upgrade url use user utf value variable version view wait warn
-web word work worker wrap write xml yaml yes
+add adopt allow always api app avoid backend base both build cache change check class cli client code command commit
+component config configuration context data database default delete docs document drop each enable event every field
+file first fix folder follow form format framework frontend function git hook html http https id ids ignore import
+index install interface json keep key library line list load local lock log make markdown memory merge message method
+migrate mode model module move name native new no none nothing null one open own package page parse path pattern
+plugin prefer project proxy queue read record reject remote remove replace retry save script search section server
+service session source split sql start state storage store string switch table tag task template test text thread tree
+type url use user value variable version wait web word write xml yaml
 """
 _ORDINARY = frozenset(_ORDINARY_WORDS.split())
 # What begins the reason of an alternative, and so ends its name.
@@ -51,11 +45,11 @@ _REASON = lazy_regex(
     r":(?:\s|$)|\s[\u2013\u2014-]{1,2}\s|\s\(|[,;.](?:\s|$)|"
     r"\s(?:because|but|since|so that|which|whose|while|would)\b|\n"
 )
-_VERB = lazy_regex(
-    r"(?:(?:just|only|simply|to) )*(?:use|using|adopt|buy|choose|go with|introduce|move to|switch to|take|try) ",
+_LEAD = lazy_regex(
+    r"((?:just |only |simply |to )*(?:use|using|adopt|buy|choose|go with|introduce|move to|switch to|take|try) )?"
+    r"((?:a|an|the) )?",
     re.IGNORECASE,
 )
-_ARTICLE = lazy_regex(r"(?:a|an|the) ", re.IGNORECASE)
 _Clauses = list[tuple[str, set[str]]]  # parts of a text, each with its words
 _CLOSED = ("rejected", "superseded")  # decisions whose title is the option
 _LINK = lazy_regex(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -243,25 +237,18 @@ def _option(record: Record, name: str, reason: str, decided: str, spoken: Collec
         return
     names = tuple(map(_pattern, _names(name, spoken)))
     words = frozenset(similarity.terms(name))
-    telling = words - _ordinary_terms()
     if names:
-        option = RejectedOption(record, name, reason, names, frozenset())
         if _find(names, plain_text(decided)) < 0:
-            yield option
-    elif len(words) >= _LEAST and telling and not words <= similarity.terms(decided):
+            yield RejectedOption(record, name, reason, names, frozenset())
+    elif len(words) >= _LEAST and not words <= similarity.terms(f"{decided} {_ORDINARY_WORDS}"):
         yield RejectedOption(record, name, reason, (), words)
-
-
-@cache
-def _ordinary_terms() -> set[str]:
-    return similarity.terms(_ORDINARY_WORDS)
 
 
 def _names(option: str, spoken: Collection[str]) -> Iterator[str]:
     """Yield the names with which an option begins: "Google Cloud Storage", "markdown-it-py", "Kafka or NATS"."""
-    core = _VERB.sub("", option, count=1) if (has_verb := _VERB.match(option) is not None) else option
-    if article := _ARTICLE.match(core):
-        core = core[article.end() :]
+    lead = _LEAD.match(option)
+    assert lead is not None  # all of it is optional
+    core, has_verb, article = option[lead.end() :], lead[1], lead[2]
     tokens = [match[0] for match in _TOKEN.finditer(core)] if core[:1].isalnum() else []
     while tokens and not _is_ordinary(tokens[0]):
         end = 1

@@ -1,11 +1,18 @@
-"""The shells that agents' programs open: if memctl is called in such a shell, an agent calls it, not a person.
+"""Who is at work: a person, an agent in a program that memctl knows, or a program that it does not know.
 
-Each program sets an environment variable in its shells, by which they are recognised. Codex sets another one with the
-session's id. Claude Code does not; its shells read a file into which memctl's hook writes the id at a session's start.
+Each known program sets an environment variable in its shells, by which they are recognised. Some set another one with
+the session's id. Claude Code does not; its shells read a file into which memctl's hook writes the id at a session's
+start.
+
+Without such a variable, whoever has a terminal is a person. Where neither standard input nor standard output is one, a
+script, a CI job or an unknown agent may be at work. It may record and read, but it trusts no clone and writes nothing
+outside of the repository. MEMCTL_AGENT gives it a name, and MEMCTL_TRUST trusts a clone for one command; neither makes
+it a person.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 
 from memctl.errors import MemctlError
@@ -13,11 +20,11 @@ from memctl.text.light_typing import NamedTuple
 
 
 class Shell(NamedTuple):
-    """The shells that one agents' program opens, and the environment variable by which they are recognised.
+    """The shells that one agents' program opens, and the environment variables by which they are recognised.
 
     `host` is the program's name in memctl's commands, such as "claude-code", and `title` its name for people. All
     shells of the program have the environment variable `variable`. `session` is the name of the environment variable
-    with the session's id, "" if there is none.
+    with the session's id, "" if there is none; it shows the program, too.
     """
 
     host: str
@@ -27,9 +34,21 @@ class Shell(NamedTuple):
 
 
 CLAUDE_CODE = Shell("claude-code", "Claude Code", "CLAUDECODE")
-CODEX = Shell("codex", "Codex", "CODEX_SESSION_ID", "CODEX_SESSION_ID")
+CODEX = Shell("codex", "Codex", "CODEX_THREAD_ID", "CODEX_SESSION_ID")
 GEMINI = Shell("gemini", "Gemini CLI", "GEMINI_CLI")  # only its hooks get the session's id
-_SHELLS = (CLAUDE_CODE, CODEX, GEMINI)
+_CURSOR = Shell("cursor", "Cursor", "CURSOR_AGENT")
+_EDITOR = "CURSOR_TRACE_ID"  # Cursor's agents have it, and so has each terminal of its editor, in which people type
+_SHELLS = (
+    *(CLAUDE_CODE, CODEX, GEMINI),
+    Shell("opencode", "OpenCode", "OPENCODE"),
+    Shell("qwen-code", "Qwen Code", "QWEN_CODE"),
+    Shell("copilot", "Copilot CLI", "COPILOT_CLI", "COPILOT_AGENT_SESSION_ID"),
+    Shell("crush", "Crush", "CRUSH"),
+    Shell("amp", "Amp", "AMP_CURRENT_THREAD_ID", "AMP_CURRENT_THREAD_ID"),
+    _CURSOR,
+)
+UNKNOWN = "unknown-agent"  # the name of a program that is not recognised and does not say who it is
+TRUST = "MEMCTL_TRUST"
 
 # The commands that `install` allows an agent to run without asking the user. None of them has an option that writes to
 # a file, reads a named file or starts a program, except for options that call `refuse`.
@@ -46,7 +65,33 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 
 def shell_of(environ: Mapping[str, str]) -> Shell | None:
     """Return the shell of the agents' program that set these environment variables; None for a person's shell."""
-    return next((item for item in _SHELLS if environ.get(item.variable)), None)
+    for shell in _SHELLS:
+        if environ.get(shell.variable) or environ.get(shell.session):
+            return shell
+    return _CURSOR if environ.get(_EDITOR) and not _has_terminal() else None
+
+
+def is_program(name: str) -> bool:
+    """Return whether a name is that of a known agents' program."""
+    return any(shell.host == name for shell in _SHELLS)
+
+
+def is_unknown(environ: Mapping[str, str]) -> bool:
+    """Return whether a program is at work that is not recognised: it has no terminal, and may be an agent."""
+    return not _has_terminal() and shell_of(environ) is None
+
+
+def may_write_outside(environ: Mapping[str, str]) -> bool:
+    """Return whether memctl may write files outside of the repository: for a person, or a script that has a name."""
+    named = environ.get("MEMCTL_AGENT") or environ.get(TRUST)
+    return shell_of(environ) is None and bool(named or _has_terminal())
+
+
+def _has_terminal() -> bool:
+    try:
+        return any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+    except ValueError:  # the stream is closed
+        return False
 
 
 def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
@@ -56,6 +101,13 @@ def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
     installed, or whether the user allows more.
     """
     return shell_of(environ) is not None and any(command in of for of in COMMANDS.values())
+
+
+def without_trust(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return `environ` without MEMCTL_TRUST if a known agents' program opened the shell, and else unchanged."""
+    if TRUST not in environ or shell_of(environ) is None:
+        return environ
+    return {name: value for name, value in environ.items() if name != TRUST}
 
 
 def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
@@ -79,11 +131,13 @@ def with_agent(environ: Mapping[str, str]) -> Mapping[str, str]:
     """Return `environ`, with MEMCTL_AGENT and MEMCTL_SESSION added if an agents' program opened the shell.
 
     Variables that are set already keep their values. Without MEMCTL_AGENT memctl would take the agent for a person, who
-    may read records that are hidden from some agents.
+    may read records that are hidden from some agents. MEMCTL_TRUST is removed: it is for scripts, and a text in a clone
+    could tell the agent to set it.
     """
     shell = shell_of(environ)
     if shell is None:
         return environ
+    environ = without_trust(environ)
     variables = {"MEMCTL_AGENT": shell.host}
     if session := environ.get(shell.session, "") if shell.session else "":
         from memctl.store.session_dir import key  # most shells do not need it

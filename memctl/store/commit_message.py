@@ -22,7 +22,9 @@ def compose(changes: Sequence[Change], branch: str = "") -> str:
     ops = ", ".join(dict.fromkeys(change.op for change in changes))
     names = dict.fromkeys(name for change in changes for name in change.ids or (change.title,))
     subject = f"{TYPE}: {ops} {changes[0].title if len(changes) == 1 else ', '.join(names)}"
-    listed = [f"- {message.one_line(f'{change.op} {change.title}')}" for change in changes] if len(changes) > 1 else []
+    # A title may still have what a redaction among the changes removes.
+    is_listed = len(changes) > 1 and not any(change.op == "redact" for change in changes)
+    listed = [f"- {message.one_line(f'{change.op} {change.title}')}" for change in changes if is_listed]
     body = "\n".join(line for item in listed for line in message.wrap(item))
     trailers: list[tuple[str, str]] = []
     for change in changes:

@@ -16,7 +16,7 @@ from memctl.git.status import StatusProcess
 from memctl.record import config as configuration
 from memctl.record import ids
 from memctl.record.config import Config
-from memctl.store import files, memory_root
+from memctl.store import agent_env, files, memory_root
 from memctl.store.memory_root import CONFIG, JOBS, LAST
 
 
@@ -38,7 +38,15 @@ class Memory:
         self.written: list[str] = []  # what the command has written, for a message if its output can't be printed
         self.by_hand = False  # whether a person runs memctl; False in hooks
         self.by_agent = False  # whether an agent's program runs memctl, in its shell or as a hook
+        self.program = ""  # the name of this program, for one that memctl knows
+        self.by_unknown = False  # whether a program runs memctl that is not recognised (`store.agent_env`)
         self.remarks: list[str] = []  # warnings and notes that the command prints beside its output
+
+    def note_caller(self) -> None:
+        """Note who runs memctl, by the environment variables and the terminal of this process."""
+        shell = agent_env.shell_of(self.environ)
+        self.by_agent, self.program = shell is not None, shell.host if shell else ""
+        self.by_unknown = agent_env.is_unknown(self.environ)
 
     @property
     def now(self) -> str:
@@ -67,8 +75,16 @@ class Memory:
 
     @cached_property
     def actor(self) -> str:
-        """The name of the author of changes: MEMCTL_AGENT, else the user's name in Git, else the login name."""
-        return _clean(self.environ.get("MEMCTL_AGENT", "")) or self._person()
+        """The name of the author of changes: MEMCTL_AGENT, else the user's name in Git, else the login name.
+
+        An agent that has been given the user's name gets its program's. A program that is not recognised and has no
+        name is called so, except in a hook of Git's, which may have no terminal when the user commits.
+        """
+        name = _clean(self.environ.get("MEMCTL_AGENT", ""))
+        if self.program and name != self.program and name.casefold() in ("", self.person().casefold()):
+            return self.program
+        is_nameless = self.by_unknown and "GIT_INDEX_FILE" not in self.environ
+        return name or (agent_env.UNKNOWN if is_nameless else self.person())
 
     @cached_property
     def default_branch(self) -> str:
@@ -137,12 +153,14 @@ class Memory:
         """Raise MemctlError if an agent wants to write or install something in a clone whose trust is unknown.
 
         An agent may run such commands without asking the user, perhaps because a text in the clone told it to run them.
-        `action` says in the message what the agent may not do.
+        A program that is not recognised may be one. `action` says in the message what the agent may not do.
         """
-        if self.by_agent and self.trust == trust.UNKNOWN:
+        if (self.by_agent or self.by_unknown) and self.trust == trust.UNKNOWN:
+            who = "a program without a terminal" if self.by_unknown else "an agent"
+            script = "; a script or CI job sets MEMCTL_TRUST=1" if self.by_unknown else ""
             raise MemctlError(
-                f"this clone is not trusted, so an agent may not {action}",
-                f"the user can trust it: `{trust.COMMAND}`",
+                f"this clone is not trusted, so {who} may not {action}",
+                f"the user can trust it: `{trust.COMMAND}`{script}",
             )
 
     def grant_trust(self) -> None:
@@ -151,7 +169,7 @@ class Memory:
         Raises MemctlError if an agent writes into a clone whose trust is unknown.
         """
         self.refuse_untrusted_agent()
-        if not self.by_hand:
+        if not self.by_hand or self.by_unknown:
             return
         if trust.is_marked(self.repository):
             self.trust = trust.TRUSTED
@@ -200,7 +218,8 @@ class Memory:
         """Return a path below `.memory/` as Git has it, relative to the worktree's top."""
         return f"{self.prefix}/{path}"
 
-    def _person(self) -> str:
+    def person(self) -> str:
+        """Return the user's name in Git, else the login name."""
         name = self.environ.get("GIT_AUTHOR_NAME") or self.repository.settings().get("user.name", "")
         if _clean(name):
             return _clean(name)

@@ -15,7 +15,7 @@ from pathlib import Path
 from memctl.errors import MemctlError
 from memctl.git import git
 from memctl.git.repository import find_top
-from memctl.store import files
+from memctl.store import agent_env, files
 
 _MOST_LINKS = 40  # that Linux follows on the way to one file, path_resolution(7)
 
@@ -37,6 +37,7 @@ def refuse(file: Path) -> None:
 
     A caller that does something that can't be undone, such as deleting, calls this before.
     """
+    refuse_outside(file)
     for link in _links(file):
         _refuse_link(file, link)
     _refuse_gits_own(file)
@@ -45,6 +46,22 @@ def refuse(file: Path) -> None:
         raise MemctlError(f"{file} can't be written: there is no folder {folder}")
     if not os.access(folder if file.is_file() or not file.exists() else file, os.W_OK):
         raise MemctlError(f"{file} can't be written: {os.strerror(errno.EACCES)}")
+
+
+def refuse_outside(file: Path) -> None:
+    """Raise MemctlError if an agent wants to write outside of the worktree in which it runs; a pipe is allowed."""
+    if agent_env.may_write_outside(os.environ) or (file.exists() and not file.is_file() and not file.is_dir()):
+        return
+    try:
+        top = find_top(Path())
+    except MemctlError:
+        return  # there is no repository that could have told the agent to
+    if not Path(os.path.realpath(file)).is_relative_to(top):
+        raise MemctlError(
+            f"{file} is not written: it is outside of this repository, where agents, and programs without a terminal,"
+            " may not write",
+            "give a file in the repository, or run the command yourself; a script can set MEMCTL_AGENT to its name",
+        )
 
 
 def _links(file: Path) -> Iterator[Path]:

@@ -28,12 +28,11 @@ _LINK = lazy_regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 # `[x]: target` anywhere sets the target of `[x]` for the whole document.
 _DEFINITION = lazy_regex(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[(?=[^\[\]\n]+\]:)", re.MULTILINE)
 _ESCAPED = r"\1\\["
-
-
-_MARKS = lazy_regex(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])(?=\s)|:?-{2,}:?|\|", re.MULTILINE)
+# What formatters change besides white space, emphasis and escapes: marks of quotations, lists and tables.
+_MARKS = lazy_regex(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])(?=\s)|:-+:?|-+:|-{2,}|\|", re.MULTILINE)
 # What prettier or mdformat write in another way: emphasis, bullets, escapes that change nothing.
 _EMPHASIS = lazy_regex(r"(?<![\w*\\])\*(?=[^\s*])([^*_\n]*[^\s*_\\])\*(?![\w*])")
-_BULLET = lazy_regex(r"^([ \t]*)[*+](?=[ \t]+[^*+\s])")
+_BULLET = lazy_regex(r"^([ \t]*)[*+](?=[ \t]+\S)(?![* \t]*$)")
 _NEEDLESS = lazy_regex(r"(?<=[\w\])”\",;:] )\\(?:(#(?=\w)|<(?=\s))|(\[[^\[\]\\\n]*)\\(\])(?![(\[:]))")
 
 

@@ -69,6 +69,8 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     None if the draft refers to none. Raises MemctlError with every invalid value.
     """
     values = complete_values(memory, draft)
+    if memory.by_agent:
+        values["agent_id"] = memory.actor  # an agent signs as nobody else
     if snapshot is not None:
         if values.get(TASK_ID):
             replaced = values.get("supersedes") or []

@@ -20,10 +20,11 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.errors import MemctlError
+from memctl.errors import USAGE, MemctlError
 from memctl.git import git, hooks, remotes
 from memctl.git.hooks import Hook, HookChange
 from memctl.git.repository import Repository
+from memctl.store import files
 from memctl.store.memory import Memory
 
 _LEGACY = ".legacy"  # the suffix that the pre-commit framework gives the hook that it found
@@ -40,55 +41,9 @@ _DRIVER = f'{_PROGRAMS} "$memctl" merge-file {{what}} %O %A %B %P; code=$?; [ $c
 # A merge keeps our side of a document until memctl renders it: starting memctl for each would take 1 s for twenty.
 _DOCS_DRIVER = f"{_PROGRAMS} exit 0; {_AT_LAST}"
 PART = "fetch of refs/memctl"
+WORKFLOWS = {"github": ".github/workflows/memctl.yml", "gitlab": ".gitlab/memctl.yml"}
 TARGETS = ("crontab", "github", "gitlab")
 _MINUTES = 60
-_GITHUB = """\
-# .github/workflows/memory.yml
-name: memory
-on:
-  schedule:
-    - cron: "MINUTE 3 * * *"
-  workflow_dispatch:
-permissions:
-  contents: write
-concurrency: memory
-jobs:
-  maintain:
-    runs-on: ubuntu-latest
-    env:
-      MEMCTL: ORIGIN # what pip installs memctl from
-    steps:
-      - uses: actions/checkout@v4
-        with:
-          fetch-depth: 0
-      - uses: actions/setup-python@v5
-        with:
-          python-version: "3.12"
-      - run: pip install "$MEMCTL"
-      - run: |
-          git config user.name memctl
-          git config user.email memctl@localhost
-          MAINTAIN
-          git push
-"""
-_GITLAB = """\
-# for .gitlab-ci.yml; run by a pipeline schedule, with a project access token in MEMORY_TOKEN
-memory:
-  image: python:3.12
-  rules:
-    - if: $CI_PIPELINE_SOURCE == "schedule"
-  resource_group: memory
-  variables:
-    GIT_DEPTH: "0"
-    MEMCTL: ORIGIN # what pip installs memctl from
-  script:
-    - pip install "$MEMCTL"
-    - git config user.name memctl
-    - git config user.email memctl@localhost
-    - git checkout -B "$CI_COMMIT_BRANCH"
-    - MAINTAIN
-    - git push "https://memctl:$MEMORY_TOKEN@$CI_SERVER_HOST/$CI_PROJECT_PATH.git" "HEAD:$CI_COMMIT_BRANCH"
-"""
 
 
 class InstallStep(msgspec.Struct, frozen=True):
@@ -156,8 +111,7 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
             steps.append(_manual_step(repository, place, name, where, why))
         else:
             steps.append(_install_step(hook, place / (name + hooks.BACKUP), f"hook {name}", text))
-    former = (_removal_step(place, name) for name in hooks.FORMER)
-    steps += [step for step in former if step.state == "removed"]
+    steps += _former(place)
     _refuse_unwritable(repository, steps)
     return [*steps, *_set_drivers(repository, program)]
 
@@ -167,7 +121,8 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
     usual, configured = repository.common_dir / "hooks", hooks.folder(repository)
     elsewhere = os.path.realpath(configured) != os.path.realpath(usual)
     places = [usual, configured] if elsewhere and hooks.is_private(repository, configured) else [usual]
-    steps = [_removal_step(place, name) for place in places for name in (*hooks.HOOKS, *hooks.FORMER)]
+    steps = [_removal_step(place, name) for place in places for name in hooks.HOOKS]
+    steps += [step for place in places for step in _former(place)]
     _refuse_unwritable(repository, steps)
     for name in (*hooks.HOOKS, *hooks.FORMER) if elsewhere else ():
         file = hooks.editable_folder(configured) / name
@@ -259,6 +214,12 @@ def _removal_step(place: Path, name: str) -> InstallStep:
     if deletes:
         return InstallStep(part, "removed", note, files=HookChange(hook.file, deletes=tuple(deletes), prune=prune))
     return InstallStep(part, "left" if has_kept else "unchanged", note or "memctl's hook is not installed")
+
+
+def _former(place: Path) -> list[InstallStep]:
+    """Return the steps that remove hooks which only older versions installed."""
+    steps = (_removal_step(place, name) for name in hooks.FORMER)
+    return [step for step in steps if step.state == "removed"]
 
 
 def _manual_step(repository: Repository, place: Path, name: str, memory: str, why: str) -> InstallStep:
@@ -403,15 +364,43 @@ def schedule(memory: Memory, target: str, program: str) -> str:
         command = shlex.join([program or "memctl", "-C", folder, "maintain"])
         # There a bare % ends the command. What it prints is dropped, so that only errors are mailed.
         return f"{minute} 3 * * * {command} >/dev/null".replace("%", "\\%") + "\n"
-    below = memory.folder.parent.relative_to(memory.repository.top).as_posix()
-    command = shlex.join(["memctl", "-C", below, "maintain"])
-    origin = _origin()
-    if target == "github":
-        # Without a known address it is a variable in the settings of the repository or project, as the comment says.
-        url = json.dumps(origin) if origin else "${{ vars.MEMCTL }}"
-        return _GITHUB.replace("MINUTE", minute).replace("MAINTAIN", command).replace("ORIGIN", url)
-    url = json.dumps(origin) if origin else "$MEMCTL_ORIGIN"
-    return _GITLAB.replace("MAINTAIN", json.dumps(command, ensure_ascii=False)).replace("ORIGIN", url)
+    command = shlex.join(["memctl", "-C", _below(memory), "maintain"])
+    if target == "gitlab":
+        command = json.dumps(command, ensure_ascii=False)
+    return _template(f"maintain-{target}", "").replace("MINUTE", minute).replace("MAINTAIN", command)
+
+
+def workflow(memory: Memory, target: str, source: str) -> str:
+    """Return the text of the workflow that reviews pull requests and renders the documents; its file is in WORKFLOWS.
+
+    `target` is "github" or "gitlab". `source` is what pip installs memctl from: the path of a wheel in the repository,
+    an address, or "" for what this memctl was installed from. Raises MemctlError for a path outside of the repository.
+    """
+    if source.endswith(".git") and not source.startswith("git+"):
+        source = f"git+{source}"
+    if source and "://" not in source and " @ " not in source:
+        path = Path(os.path.realpath(source))
+        top = os.path.realpath(memory.repository.top)
+        if not path.is_file() or not path.is_relative_to(top):
+            hint = "give a wheel that is in this repository, `git+https://…`, or the address of a wheel"
+            raise MemctlError(f"the workflow can't install memctl from {source}", hint, USAGE)
+        source = f"./{path.relative_to(top).as_posix()}"
+    return _template(target, source).replace("FOLDER", json.dumps(_below(memory), ensure_ascii=False))
+
+
+def _below(memory: Memory) -> str:
+    """Return the folder with `.memory/`, relative to the worktree's top."""
+    return memory.folder.parent.relative_to(memory.repository.top).as_posix()
+
+
+def _template(name: str, source: str) -> str:
+    """Return a template of a CI service with the place from which pip installs memctl.
+
+    Without a known address it is a variable in the settings of the repository or project.
+    """
+    variable = "$MEMCTL_ORIGIN" if name.endswith("gitlab") else "${{ vars.MEMCTL }}"
+    url = json.dumps(source or _origin())
+    return (files.templates() / f"{name}.yml").read_text("utf-8").replace("ORIGIN", variable if url == '""' else url, 1)
 
 
 def _origin() -> str:

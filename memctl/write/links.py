@@ -92,7 +92,12 @@ def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:
 
 
 def counterparts(snapshot: Snapshot, record: Record) -> tuple[Write, ...]:
-    """Return the Writes that add links back to a new record, one for each record that it links to."""
+    """Return the Writes that add links back to a new record, one for each record that it links to.
+
+    Raises MemctlError if these links would close a circle, or if the record would supersede one of another type.
+    """
+    for relation in ("blocks", "supersedes"):
+        _refuse_circle_through(snapshot, record, relation)
     targets: dict[str, dict[str, Any]] = {}
     for relation, other_end in OTHER_END.items():
         for identifier in getattr(record, relation):
@@ -150,16 +155,36 @@ def end(record: Record, relation: str, other: str, *, remove: bool = False) -> d
 
 def _refuse_circle(snapshot: Snapshot, one: Record, other: Record, relation: str) -> None:
     """Raise MemctlError if following a relation from `other` leads back to `one`."""
+    if _leads_to(snapshot, other, one, relation):
+        word = relation.replace("_", " ")
+        raise MemctlError(
+            f"the link would close a circle: {other.id} already leads to {one.id} by links of the type {word!r}"
+        )
+
+
+def _refuse_circle_through(snapshot: Snapshot, new: Record, relation: str) -> None:
+    """Raise MemctlError if a new record would lead by a relation to a record that leads to the new one."""
+    for after in map(snapshot.resolve, getattr(new, relation)):
+        for before in map(snapshot.resolve, getattr(new, OTHER_END[relation])):
+            if _leads_to(snapshot, after, before, relation):
+                how = "is the same record" if after.id == before.id else f"leads to {before.id} by links of this type"
+                words = relation, after.id, OTHER_END[relation].replace("_", " "), before.id
+                raise MemctlError(
+                    "the links would close a circle: {} {}, {} {}, and {} {}".format(*words, after.id, how),
+                    "leave out one of the two links",
+                )
+
+
+def _leads_to(snapshot: Snapshot, start: Record, end: Record, relation: str) -> bool:
+    """Return whether following a relation from `start` leads to `end`."""
     seen: set[str] = set()
-    front = [other]
+    front = [start]
     while front:
         record = front.pop()
-        if record.id == one.id:
-            word = relation.replace("_", " ")
-            raise MemctlError(
-                f"the link would close a circle: {other.id} already leads to {one.id} by links of the type {word!r}"
-            )
+        if record.id == end.id:
+            return True
         if record.id not in seen:
             seen.add(record.id)
             further = [record.parent_memory_id or ""] if relation == PARENT else getattr(record, relation)
             front += [found for name in further if (found := snapshot.find(name))]
+    return False

@@ -1,8 +1,8 @@
 """Maintenance: archiving and deleting records that are due for it, and adding retrieval counts, in one commit.
 
-The tables of rules.md#lifecycle say when a record is due. The time that counts for a superseded state is its age, not
-how long it is archived. The age begins at the field `timestamp`, for resolved issues too, since a record does not say
-when it was resolved. An issue that nobody will fix (`wontfix`) counts as resolved.
+The tables of rules.md#lifecycle say when a record is due. No record is deleted that was not archived long before. The
+age begins at the field `timestamp` or at the first commit (`retention_dates`), for resolved issues too, since a record
+does not say when it was resolved. An issue that nobody will fix (`wontfix`) counts as resolved.
 
 A record is not deleted while another record's front matter links to it, or while the text of a record or page has its
 id, since the link or id would lead nowhere. The link `supersedes` is the exception, and is removed: that a record is
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -41,11 +41,12 @@ from memctl.text.phrases import quantity
 from memctl.write import links, transaction
 from memctl.write.commit import Outcome
 from memctl.write.edit import rewrite
+from memctl.write.retention_dates import Action, RetentionDates, read_dates
 
-Action = Literal["archive", "delete", "date"]
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
 _UNCOMMITTED = "its file has uncommitted changes"
 _GIVES_WAY = "supersedes"  # the link that does not prevent deletion
+_LEAST_ARCHIVED = 30  # days that a learning is archived before it is deleted, whatever the settings (chosen by us)
 _WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
 
 
@@ -87,10 +88,11 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
         snapshot = load.disk(memory)
         owned = {} if options.allow_owned else guard.forbidden_records(memory, snapshot)
         untouchable = owned | dict.fromkeys(pending_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
-        judged = judge(snapshot, memory.now, untouchable)
+        dates = _dates(memory, snapshot)
+        judged = judge(snapshot, dates, untouchable)
         gone = {verdict.record.path for verdict in judged.due if verdict.action == "delete"}
         folding = _fold(memory, snapshot, gone | untouchable.keys(), dry_run=options.dry_run)
-        old = old_checkpoints(snapshot, memory.now, untouchable)
+        old = old_checkpoints(snapshot, dates, untouchable)
         return change(
             snapshot, judged, memory.now, folding.values, [checkpoint for checkpoint in old if not checkpoint.kept]
         )
@@ -107,6 +109,13 @@ def maintain(memory: Memory, options: WriteOptions) -> MaintenanceResult:
     return MaintenanceResult(
         outcome, judged, len(folding.counts), tuple(checkpoint for checkpoint in old if checkpoint.kept)
     )
+
+
+def _dates(memory: Memory, snapshot: Snapshot) -> RetentionDates:
+    """Return the dates that decide; those of commits are only read if something is old by its own dates."""
+    own = RetentionDates(memory.now)
+    paths = [record.path for record in snapshot.records if verdict_of(record, snapshot.config.lifecycle, own)]
+    return read_dates(memory, paths) if paths or old_checkpoints(snapshot, own, {}) else own
 
 
 def change(
@@ -241,7 +250,7 @@ class DueChanges(msgspec.Struct, frozen=True):
     spared: tuple[SparedRecord, ...] = ()
 
 
-def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = None) -> DueChanges:
+def judge(snapshot: Snapshot, dates: RetentionDates, untouchable: Mapping[str, str] | None = None) -> DueChanges:
     """Return which records are due to be archived, deleted or dated (see RetentionVerdict), and which are spared.
 
     `untouchable` are paths of files that must not change, each with the reason. A record that is due to be deleted is
@@ -250,16 +259,18 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     """
     rules, records = snapshot.config.lifecycle, snapshot.records
     untouchable = untouchable or {}
-    result = [verdict for record in records if (verdict := verdict_of(record, rules, now)) is not None]
+    result = [verdict for record in records if (verdict := verdict_of(record, rules, dates)) is not None]
     latest = latest_states(records)
     twice = {identifier for identifier, count in Counter(record.id for record in records).items() if count > 1}
-    spared, verdicts = dict[str, SparedRecord](), list[RetentionVerdict]()
+    spared, verdicts = _spare_new(records, rules, dates, result), list[RetentionVerdict]()
     for verdict in result:
         why = _protection(verdict.record, rules, latest, verdict.action)
         if verdict.record.path in untouchable:
             why = untouchable[verdict.record.path]
         elif verdict.action == "delete" and verdict.record.id in twice:
             why = "another record has the same id"
+        elif verdict.action == "delete" and not why:
+            why = dates.doubt(verdict.record.archived_at or "")
         if why:
             spared[verdict.record.path] = SparedRecord(verdict, why)
         else:
@@ -276,16 +287,29 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     )
 
 
-def verdict_of(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict | None:
+def _spare_new(
+    records: Sequence[Record], rules: Lifecycle, dates: RetentionDates, due: Iterable[RetentionVerdict]
+) -> dict[str, SparedRecord]:
+    """Return the records that are due by their own dates alone, and not by those of their commits, by path."""
+    own, actions = RetentionDates(dates.now), {verdict.record.path: verdict.action for verdict in due}
+    verdicts = (verdict for record in records if (verdict := verdict_of(record, rules, own)) is not None)
+    return {
+        verdict.record.path: SparedRecord(verdict, dates.newness(verdict.record, verdict.action))
+        for verdict in (verdicts if dates.is_known else ())
+        if actions.get(verdict.record.path) != verdict.action
+    }
+
+
+def verdict_of(record: Record, rules: Lifecycle, dates: RetentionDates) -> RetentionVerdict | None:
     """Return the action that rules.md#lifecycle demands for a record by its own values; None if nothing is due.
 
     Whether something refers to the record or protects it does not count here: `judge` looks at that.
     """
-    if rules.delete and (reason := _delete_reason(record, rules, now)):
+    if rules.delete and (reason := _delete_reason(record, rules, dates)):
         return RetentionVerdict(record, "delete", reason)
-    if not record.is_archived and (reason := _archive_reason(record, rules, now)):
+    if not record.is_archived and (reason := _archive_reason(record, rules, dates)):
         return RetentionVerdict(record, "archive", reason)
-    if record.is_archived and record.archived_at is None and _counts_since_archived(record, rules):
+    if record.is_archived and record.archived_at is None and _may_be_deleted(record, rules):
         return RetentionVerdict(record, "date", "archived without a date")
     return None
 
@@ -300,10 +324,10 @@ def latest_states(records: Sequence[Record]) -> set[str]:
     return {records[-1].path for records in (states, still_open) if records}
 
 
-def _archive_reason(record: Record, rules: Lifecycle, now: str) -> str:
-    if record.expires_at is not None and record.expires_at <= now:
+def _archive_reason(record: Record, rules: Lifecycle, dates: RetentionDates) -> str:
+    if record.expires_at is not None and record.expires_at <= dates.now:
         return f"it expired at {record.expires_at}"
-    age = timestamps.days_between(record.timestamp, now)
+    age = dates.age(record)
     if record.memory_type in ("decision", "state") and record.status == "superseded":
         return "superseded" + (f" by {', '.join(record.superseded_by)}" if record.superseded_by else "")
     if record.memory_type == "decision":
@@ -316,26 +340,30 @@ def _archive_reason(record: Record, rules: Lifecycle, now: str) -> str:
     return ""
 
 
-def _delete_reason(record: Record, rules: Lifecycle, now: str) -> str:
-    age = timestamps.days_between(record.timestamp, now)
-    if record.memory_type == "state" and record.status == "superseded":
-        return f"superseded, {quantity(int(age), 'day')} old" if age > rules.delete_state_days else ""
-    if record.memory_type == "learning" and not record.access_count:
-        return f"never retrieved, {quantity(int(age), 'day')} old" if age > rules.delete_learning_days else ""
-    if not record.is_archived or record.archived_at is None or not _counts_since_archived(record, rules):
+def _delete_reason(record: Record, rules: Lifecycle, dates: RetentionDates) -> str:
+    if not _may_be_deleted(record, rules):
         return ""
-    since = timestamps.days_between(record.archived_at, now)
-    if record.memory_type == "issue":
-        return f"{record.status}, archived for {quantity(int(since), 'day')}" if since > rules.delete_issue_days else ""
-    is_due = since > rules.delete_decision_days
-    return f"importance {record.importance}, archived for {quantity(int(since), 'day')}" if is_due else ""
+    since, what, is_old = dates.archived_for(record), record.status, True
+    if record.memory_type == "learning":
+        least = max(rules.delete_learning_days - rules.archive_learning_days, _LEAST_ARCHIVED)
+        what = "never retrieved"
+        is_old = dates.age(record) > rules.delete_learning_days
+    elif record.memory_type == "decision":
+        least, what = rules.delete_decision_days, f"importance {record.importance}"
+    else:
+        least = rules.delete_issue_days if record.memory_type == "issue" else rules.delete_state_days
+    is_due = is_old and since > least
+    return f"{what}, archived for {quantity(int(since), 'day')}" if is_due else ""
 
 
-def _counts_since_archived(record: Record, rules: Lifecycle) -> bool:
-    """Return whether the age at which a record is deleted counts from when it was archived."""
+def _may_be_deleted(record: Record, rules: Lifecycle) -> bool:
+    """Return whether a record is deleted when it has been archived for long enough."""
     if record.memory_type == "issue":
         return record.status in record.kind.closed_statuses
-    return record.memory_type == "decision" and record.importance <= rules.delete_decision_importance
+    if record.memory_type == "decision":
+        return record.importance <= rules.delete_decision_importance
+    is_state = record.memory_type == "state"
+    return record.status == "superseded" if is_state else record.memory_type == "learning" and not record.access_count
 
 
 def _protection(record: Record, rules: Lifecycle, latest: Collection[str], action: Action = "delete") -> str:
@@ -418,7 +446,7 @@ class OldCheckpoint(msgspec.Struct, frozen=True):
     kept: str = ""
 
 
-def old_checkpoints(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]) -> list[OldCheckpoint]:
+def old_checkpoints(snapshot: Snapshot, dates: RetentionDates, untouchable: Mapping[str, str]) -> list[OldCheckpoint]:
     """Return the checkpoints that are due to be deleted, by workflow, oldest first.
 
     Three kinds are not due: the newest checkpoint of each workflow; while its task is not finished, also the last few
@@ -442,12 +470,12 @@ def old_checkpoints(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]
         kept_versions = sorted({version.version for version in versions}, reverse=True)[:most]
         for version in sorted(version for version in versions if version.version not in kept_versions):
             one = _read(snapshot, version)
-            age = timestamps.days_between(one.saved_at, now) if one else 0
+            age = timestamps.days_between(one.saved_at, dates.now) if one else 0
             if one is not None and age > rules.delete_checkpoint_days:
                 paths = tuple(path for path in (version.path, version.page) if path in names)
                 state = "the task is finished" if is_finished else f"{newest.id} is the newest"
                 why = f"{state}, {quantity(int(age), 'day')} old"
-                spared = next((untouchable[path] for path in paths if path in untouchable), "")
+                spared = next((untouchable[path] for path in paths if path in untouchable), dates.doubt(one.saved_at))
                 result.append(OldCheckpoint(version.id, paths, why, spared))
     return result
 

@@ -36,6 +36,7 @@ class Redaction(msgspec.Struct, frozen=True):
     - `counts` is how many secrets were removed from each file of the memory, by path.
     - `loose` are paths of files that were redacted but are in no commit, since Git does not track them.
     - `named` are paths of files whose names still contain a secret.
+    - `unreached` are paths of files that keep a secret, since they would be unreadable without it.
     - `erased` are files in the Git directory from which secrets were removed.
     - `staged` are files (relative to the worktree's top) whose text in Git's index still has a secret.
     - `coordination` is the commit that removed secrets from the coordination state, "" for none; `coordination_failed`
@@ -51,6 +52,7 @@ class Redaction(msgspec.Struct, frozen=True):
     staged: tuple[str, ...] = ()
     coordination: str = ""
     coordination_failed: str = ""
+    unreached: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -68,6 +70,7 @@ class _Plan(msgspec.Struct):
     writes: dict[str, Write] = {}
     loose: dict[str, Write] = {}
     erased: Erasure = Erasure()
+    unreached: list[str] = []
 
 
 def redact(
@@ -86,7 +89,8 @@ def redact(
     - `secrets` are texts that a person typed. They are removed wherever memctl keeps them in this clone.
     - `folders` are searched besides memctl's own folders in the Git directory.
 
-    Raises MemctlError if a text in `secrets` is too short, or if a file would be unreadable without its secret.
+    A secret without which a file would be unreadable stays there. Raises MemctlError if a text in `secrets` is too
+    short.
     """
     for text in secrets:
         if len(text) < _SHORTEST:
@@ -112,7 +116,8 @@ def redact(
     counts = {write.path: _count(write.old or "", plan.secrets) for write in writes}
     paths = tuple(path for path in load.disk(memory).names("") if redact_file.is_in_name(path, plan.secrets))
     staged = _staged_files(memory, plan, dry_run=options.dry_run)
-    return Redaction(plan.secrets, outcome, counts, tuple(plan.loose), paths, erased, staged, agreed, failed)
+    unreached = tuple(plan.unreached)
+    return Redaction(plan.secrets, outcome, counts, tuple(plan.loose), paths, erased, staged, agreed, failed, unreached)
 
 
 def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
@@ -131,14 +136,10 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
             "give another --reason, or set MEMCTL_AGENT or MEMCTL_SESSION to another name",
         )
     for path, old in texts.items():
-        text = redact_file.redact(path, old, plan.secrets)
+        text = redact_file.redact_readable(path, old, plan.secrets)
+        plan.unreached += [path] if redact_file.holds(text, plan.secrets) else []
         if text == old:
             continue
-        if redact_file.is_readable(path, old) and not redact_file.is_readable(path, text):
-            raise MemctlError(
-                f"{memory.tracked(path)} would not be valid without the text that is to be redacted",
-                f"remove the text from {memory.tracked(path)} in an editor",
-            )
         is_loose = codes.get(path) == "!!" or not manual_edits.is_ours(path, codes.get(path, ""))
         (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
     if options.no_commit:

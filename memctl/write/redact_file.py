@@ -32,7 +32,7 @@ def find(path: str, text: str) -> Secrets:
     """Return the secrets in a file's text, each with the rule that found it; `path` is the file's, below `.memory/`.
 
     Checkpoints, and the pages and file lists of sessions, are searched with stricter rules, since nobody reads these
-    files before they are committed.
+    files before they are committed. Ids of checkpoints, and words of such a file's own path, are no secrets there.
     """
     strict = session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
     texts = [text]
@@ -42,7 +42,18 @@ def find(path: str, text: str) -> Secrets:
         except (ValueError, RecursionError):
             strict = False  # a file that is not JSON is shown to nobody as a checkpoint
     rules = {text[span.start : span.end]: span.rule for text in texts for span in credentials.find(text, strict=strict)}
-    return {bare: rule for secret, rule in rules.items() if (bare := secret.strip(_AROUND))}
+    bare = {secret.strip(_AROUND): rule for secret, rule in rules.items()}
+    return {secret: rule for secret, rule in bare.items() if secret and not (strict and _is_name(secret, path))}
+
+
+def _is_name(word: str, path: str) -> bool:
+    """Return whether a word in a file is part of the file's own name, or the id of any checkpoint."""
+    return not is_common(word) and (word in _dashed(path) or checkpoint.version_in(word) is not None)
+
+
+def _dashed(path: str) -> str:
+    """Return a path in the form in which ids contain it, such as "checkpoints-main-w1-v1-cc0be7.json"."""
+    return path.replace("/", "-")
 
 
 def redact(path: str, text: str, secrets: Secrets) -> str:
@@ -62,6 +73,30 @@ def redact(path: str, text: str, secrets: Secrets) -> str:
     if checkpoint.is_json(path) and any(map(is_common, secrets)) and is_readable(path, text):
         text = _with_values(text, lambda value: redact_text(value, secrets))
     return redact_text(text, secrets)
+
+
+def redact_readable(path: str, text: str, secrets: Secrets) -> str:
+    """Return a file's text redacted as `redact` does it, except where memctl could not read the file any more.
+
+    Then its front matter, or the values of a checkpoint that its path repeats, keep the secrets that they need.
+    """
+    redacted = redact(path, text, secrets)
+    if is_readable(path, redacted) or not is_readable(path, text):
+        return redacted
+    for secret in sorted(secrets, key=len, reverse=True):
+        one = {secret: secrets[secret]}
+        attempts = (redact(path, text, one), _redact_around_name(path, text, one), text)
+        text = next(attempt for attempt in attempts if is_readable(path, attempt))
+    return text
+
+
+def _redact_around_name(path: str, text: str, secrets: Secrets) -> str:
+    """Redact a file without its front matter, or a checkpoint without the values that are part of its path."""
+    if checkpoint.is_json(path):
+        own = _dashed(path)
+        return _with_values(text, lambda value: value if value in own else redact_text(value, secrets))
+    head, fence, body = text.partition(f"\n{frontmatter.FENCE}\n")
+    return f"{head}{fence}{redact_text(body, secrets)}"
 
 
 def redact_text(text: str, secrets: Secrets) -> str:
@@ -108,6 +143,12 @@ def forms(secret: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((secret, *escaped, markdown.inline(secret))))
 
 
+def holds(text: str, secrets: Secrets) -> bool:
+    """Return whether a text has one of the secrets, but for words that are a secret only at certain places."""
+    wanted = (secret for secret, rule in secrets.items() if rule == GIVEN or not is_common(secret))
+    return any(form in text for secret in wanted for form in forms(secret))
+
+
 def is_in_name(path: str, secrets: Secrets) -> bool:
     """Return whether a file's name contains a secret, written as in file names: small letters, dashes between words."""
     slugs = (re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")[:_LEAST_LENGTH] for secret in secrets)
@@ -118,7 +159,11 @@ def redact_change(change: Change, secrets: Secrets) -> Change:
     """Return a change with each secret replaced in its texts and in its commit message."""
     plain = map_texts(msgspec.to_builtins(change), lambda text: redact_text(text, secrets))
     writes = tuple(
-        Write(write.path, redact(write.path, write.text, secrets), write.old and redact(write.path, write.old, secrets))
+        Write(
+            write.path,
+            redact_readable(write.path, write.text, secrets),
+            write.old and redact(write.path, write.old, secrets),
+        )
         for write in change.writes
     )
     deletes = tuple(Delete(delete.path, redact(delete.path, delete.old, secrets)) for delete in change.deletes)
@@ -169,7 +214,7 @@ def _new_secrets(write: Write, text: str) -> Secrets:
     """Return the secrets of a text that the file did not have before, without those in its name."""
     secrets = find(write.path, text)
     before = find(write.path, write.old) if secrets and write.old else {}
-    known = f"{write.old or ''}\n{write.path.replace('/', '-')}"
+    known = f"{write.old or ''}\n{_dashed(write.path)}"
     return {
         secret: rule
         for secret, rule in secrets.items()

@@ -7,6 +7,7 @@ files stay on the disk, and the change is pending with its message.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import closing
 
@@ -27,6 +28,7 @@ from memctl.text import characters
 from memctl.write import commit, credentials, documents, manual_edits, recovery
 from memctl.write.commit import Outcome
 
+_AUTHOR = re.compile("^agent_id:.*", re.MULTILINE)
 _CLOCK_STEP = 20_000_000  # ns: a file system's clock may lag behind by a tick
 
 Plan = Callable[[Sequence], Change]
@@ -141,10 +143,12 @@ def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOption
 def check(memory: Memory, change: Change, options: WriteOptions) -> None:
     """Raise MemctlError if a change must not be written.
 
-    That is so if a file would be too large, if a record would be invalid, or if a text has control characters. It is
+    That is so if a file would be too large, if a record would be invalid, or if a text has control characters, and if
+    an agent edits who recorded something. It is
     also so if a text has what looks like a credential, unless `options.allow_secret`, and if text that is in no commit
     would be lost, unless `options.discard`.
     """
+    is_agents_edit = memory.by_agent and change.op == "edit"
     for write in change.writes:
         # A credential is redacted even if the mark makes the record too large.
         if len(write.text.encode(errors="surrogatepass")) > files.MAX_BYTES and change.op != REDACT:
@@ -154,6 +158,8 @@ def check(memory: Memory, change: Change, options: WriteOptions) -> None:
             )
         if files.is_record_path(write.path) and change.op != REDACT:  # a redaction leaves the file as valid as it was
             parse_new(write.text, write.path, f"the new text of {write.path}")
+        if is_agents_edit and _AUTHOR.findall(write.old or "")[:1] != _AUTHOR.findall(write.text)[:1]:
+            raise MemctlError(f"an agent may not change agent_id, the author of {write.path}", "ask the user to do it")
     _refuse_controls(change)
     if not options.allow_secret:
         # Uncommitted edits by hand would become part of this commit.

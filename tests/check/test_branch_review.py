@@ -176,7 +176,8 @@ def test_id_and_number_that_both_gave_are_named_with_the_renumbering(branch: Pat
     assert [row["name"] for row in review(memctl, "shared")] == [theirs, "§2.4"]
     told = memctl("impact", "main...side", "--format", "markdown", "--fail-on", "error", code=1).out
     assert (
-        f"- **{theirs}**: the base gave it, too: {path}; after the merge, `memctl renumber` gives one a new one" in told
+        f"- **{theirs}**: the base gave it, too: {path}; after the merge, `memctl renumber` gives one of them a new one"
+        in told
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -377,6 +378,56 @@ def test_only_a_credential_that_head_lacks_stops_a_commit(hooked: Path, hand: Ha
     assert commit(hooked, "-a").returncode == 0
     hand.replace(LEARNING, f"{key}9", f"{key}0")
     assert "error MEM110" in commit(hooked, "-a").stderr
+
+
+@pytest.mark.parametrize("place", ["settings", "front matter"])
+def test_check_ignore_lets_no_new_credential_into_a_commit(
+    hooked: Path, hand: Hand, memctl: Memctl, place: str
+) -> None:
+    key = "ghp_abcdefghijklmnopqrstuvwxyz012345678"
+    if place == "settings":
+        hand.append(CONFIG, 'check_ignore: ["MEM110 **: test data", "MEM110: test data"]\n')
+    else:
+        hand.replace(LEARNING, "agent_id", "check_ignore: ['MEM110: sample']\nagent_id")
+    hand.append(LEARNING, f"\nThe token is {key}9.\n")
+    assert "error MEM110" in commit(hooked, "-a").stderr
+    assert memctl("check", "--ignore", "MEM308", where=hooked).err.strip().endswith("1 ignored")
+    assert commit(hooked, "-a", "--no-verify").returncode == 0
+    hand.append("../app.py", "# more\n")  # what HEAD has is ignored, also in a merge
+    done = commit(hooked, "-a")
+    assert (done.returncode, "MEM110" in done.stderr) == (0, False)
+    hand.append(LEARNING, "\nMore.\n")
+    assert commit(hooked, "-a").returncode == 0
+    hand.append(LEARNING, f"\nThe token is {key}8.\n")
+    assert commit(hooked, "-a").stderr.count("error MEM110") == 1
+
+
+def test_merge_of_a_branch_with_an_ignored_credential_is_committed(hooked: Path, hand: Hand) -> None:
+    hand.git("checkout", "-qb", "other")
+    hand.replace(LEARNING, "agent_id", "check_ignore: ['MEM110: sample']\nagent_id")
+    hand.append(LEARNING, "\nThe token is ghp_abcdefghijklmnopqrstuvwxyz0123456789.\n")
+    hand.git("commit", "-qam", "sample", "--no-verify")
+    hand.git("checkout", "-q", "main")
+    hand.append("../app.py", "# more\n")
+    hand.git("commit", "-qam", "code")
+    hand.git("merge", "-q", "--no-commit", "other")
+    assert commit(hooked).returncode == 0
+
+
+def test_user_allows_a_value_in_the_own_clone_by_the_hash_that_the_refusal_names(
+    hooked: Path, hand: Hand, memctl: Memctl
+) -> None:
+    key = "ghp_abcdefghijklmnopqrstuvwxyz012345678"
+    hand.append(LEARNING, f"\nThe token is {key}9.\n")
+    hand.git("add", "-A")
+    (command,) = set(re.findall(r"`git (config --add memctl\.allowSecret [0-9a-f]+)`", commit(hooked).stderr))
+    hand.git(*command.split())
+    assert commit(hooked).returncode == 0
+    assert "MEM110" not in memctl("check", where=hooked, code=None).out
+    hand.append(LEARNING, f"\nThe other is {key}8.\n")
+    assert commit(hooked, "-a").stderr.count("error MEM110") == 1
+    hand.git("config", "--unset-all", "memctl.allowSecret")
+    assert memctl("check", where=hooked, code=1).out.count("MEM110") == 2  # the search is not cached as clean
 
 
 def test_changing_an_accepted_decision_again_stops_a_commit(hooked: Path, hand: Hand) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -33,6 +34,21 @@ def test_links_have_two_ends_and_one_commit(repo: Path, memctl: Memctl) -> None:
     memctl("link", issue, state, "--as", "parent")
     assert record(memctl, issue)["parent_memory_id"] == record(memctl, state)["memory_id"]
     assert "itself" in memctl("link", issue, issue, code=1).err
+
+
+def test_record_whose_links_close_a_circle_is_refused_at_creation(repo: Path, memctl: Memctl) -> None:
+    first = memctl("issue", "First").id
+    second = memctl("issue", "Second", "--blocked-by", first).id
+    third = memctl("issue", "Third", "--blocked-by", second).id
+    before = commits(repo)
+    for blocks, blocked_by in ((first, first), (first, second), (first, third)):
+        made = memctl("issue", "Closes it", "--blocks", blocks, "--blocked-by", blocked_by, code=1)
+        assert f"blocks {blocks}, blocked by {blocked_by}" in made.err
+    draft = json.dumps({"title": "From JSON", "blocks": [first], "blocked_by": [third]})
+    assert "circle" in memctl("issue", "--file", "-", stdin=draft, code=1).err
+    assert (commits(repo), git(repo, "status", "--porcelain")) == (before, "")
+    memctl("issue", "In line", "--blocks", third, "--blocked-by", second)
+    assert "MEM108" not in memctl("check", code=None).out
 
 
 def test_a_new_record_can_supersede_and_link_in_its_own_commit(repo: Path, memctl: Memctl) -> None:

@@ -15,7 +15,7 @@ from memctl.write.install import own_program
 from tests.conftest import Memctl, Result, commits, git, process
 from tests.regenerate import ROOT
 
-HOOKS = ("pre-commit", "pre-merge-commit", "post-merge", "post-commit", "post-checkout")
+HOOKS = ("pre-commit", "pre-merge-commit", "post-merge")
 CHECK, RENDER, MERGED = "-C . check --staged", "-C . render --staged", "-C . render --merged"
 
 
@@ -495,8 +495,6 @@ def test_hook_that_depends_on_its_own_name_is_left_in_place(repo: Path, memctl: 
         "hook pre-commit": "by hand",
         "hook pre-merge-commit": "unchanged",
         "hook post-merge": "unchanged",
-        "hook post-commit": "unchanged",
-        "hook post-checkout": "unchanged",
         "merge driver memctl-record": "unchanged",
         "merge driver memctl-docs": "unchanged",
         "merge driver memctl-session": "unchanged",

@@ -8,6 +8,8 @@ import pytest
 
 from tests.conftest import Memctl, git
 
+pytestmark = pytest.mark.terminal  # a person trusts a clone by a write or an installation
+
 KEY = "remote.origin.fetch"
 OURS = "+refs/memctl/*:refs/memctl/remotes/origin/*"
 
@@ -59,7 +61,7 @@ def test_user_install_leaves_the_settings_of_a_clone_unset(clone: Path, memctl: 
 
 def test_install_without_a_yes_changes_no_setting(clone: Path, memctl: Memctl) -> None:
     before = (clone / ".git" / "config").read_text()
-    assert "these hooks commit" in memctl("install", "claude-code", where=clone, code=1).err
+    assert "these hooks commit" in memctl("install", "claude-code", where=clone, stdin="n\n", code=1).err
     memctl("install", "claude-code", "--dry-run", where=clone)
     memctl("install", "git", "--dry-run", where=clone)
     assert (clone / ".git" / "config").read_text() == before

@@ -302,6 +302,51 @@ def test_a_checkpoint_is_redacted_and_can_still_be_resumed(memctl: Memctl, repo:
     assert "MEM505" not in memctl("check", code=None).out
 
 
+@pytest.mark.parametrize("workflow", ["main-bob", "fix-123", "gh-pages"])
+def test_ids_of_checkpoints_that_look_random_do_not_stop_a_redaction(
+    memctl: Memctl, repo: Path, record: str, workflow: str
+) -> None:
+    """Nine of ten of such ids look like keys; each names the one before it."""
+    folder, marks = repo / ".memory/checkpoints" / workflow, ["cc0be7", "a19f3c", "7d02e8", "b4c5d6", "9e8f7a"]
+    folder.mkdir(parents=True)
+    before = ""
+    for version, mark in enumerate(marks, 1):
+        text = saved(1, version, mark, workflow, goal=f"Rotate {TOKEN}", next_actions=(f"Compare {before}",))
+        (folder / f"w1-v{version}-{mark}.json").write_text(text)
+        before = f"{workflow}-w1-v{version}-{mark}"
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "checkpoints")
+    assert "warning" not in memctl("redact", record, before).err
+    assert kept(repo, TOKEN) == []
+    assert json.loads((folder / f"w1-v5-{marks[-1]}.json").read_text())["checkpoint_id"] == before
+    assert "MEM505" not in memctl("check", code=None).out
+
+
+def test_text_in_names_is_named_and_redacted_everywhere_else(memctl: Memctl, repo: Path) -> None:
+    secret = "zanzibar-7"
+    made = memctl("learn", "Ask", "--lesson", f"It is {secret}")
+    memctl("checkpoint", "save", "--workflow", secret, "--task", f"Use {secret} twice", "--next", secret)
+    page = repo / f".memory/sessions/{secret}.md"
+    page.parent.mkdir()
+    page.write_text(
+        f"---\nsession_id: {secret}\nproject_id: shop\nended: 2025-11-04T12:00:00Z\nturns: 3\n---\n\n"
+        f"## Session Summary — {secret}\n\n### Session Intent\n\nAsk with {secret}\n"
+    )
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "page")
+    done = memctl("redact", "--text", "-", "--json", stdin=f"{secret}\n").data
+    assert secret not in memctl("show", made.id).out
+    (saved_file,) = (repo / ".memory/checkpoints" / secret).glob("*.json")
+    assert done["left"]["unreached"] == sorted(str(file.relative_to(repo)) for file in (saved_file, page))
+    assert json.loads(saved_file.read_text())["goal"] == "Use [redacted: given] twice"
+    assert page.read_text().count(secret) == 1
+    assert "Ask with [redacted: given]" in page.read_text()
+    memctl("checkpoint", "resume", secret)
+    memctl("session", "show", secret)
+    again = memctl("redact", "--text", "-", stdin=f"{secret}\n", code=1).err
+    assert "still has the credential" in again
+
+
 def test_a_session_page_is_searched_strictly(memctl: Memctl, repo: Path) -> None:
     random = "Zq8rT2vYx7Lm4Np9" + "Bc6Wd1Ke5Hs3Jf0GaUi"
     file = repo / ".memory/sessions/refunds.md"

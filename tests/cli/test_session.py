@@ -76,7 +76,7 @@ def test_transcript_given_twice_counts_once(repo: Path, memctl: Memctl) -> None:
     given = ("-t", str(first), "-t", str(first), "-t", str(repo / ".." / "first.jsonl"), "-t", str(copy))
     figures = memctl("session", "summarize", *given, "--json").data["summary"]["metrics"]
     assert (figures["turns"], figures["tool_calls"]) == (1, 1)
-    assert git(repo, "log", "-1", "--format=%s").strip() == f"docs(memory): summarize {made.session}: 1 file, 1 turn"
+    assert f"docs(memory): summarize {made.session}: 1 file, 1 turn\n" in git(repo, "log", "-1", "--format=%b")
     piped = memctl("session", "summarize", "-t", "-", "-t", "-", "--id", "piped", "--json", stdin=made.text).data
     assert piped["summary"]["metrics"]["turns"] == 1
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.conftest import Memctl, Once, git
 
+pytestmark = pytest.mark.terminal  # a person trusts a clone by a write or an installation
+
 OWN = "# An index of their own\n"
 COMMAND = "git config memctl.trusted true"
 

@@ -12,6 +12,8 @@ from memctl.git import hook_commits, trust
 from memctl.git.repository import open_repository
 from tests.conftest import Memctl, Once, commits, git
 
+pytestmark = pytest.mark.terminal  # a person trusts a clone by a write or an installation
+
 
 def look(folder: Path, **environ: str) -> str:
     return trust.state(open_repository(folder), environ)

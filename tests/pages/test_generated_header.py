@@ -48,3 +48,13 @@ def test_document_header_is_one_line_that_says_where_to_edit() -> None:
     assert "the place for edits" in head
     assert text == "# Title\n"
     assert generated_header.seal("a") != generated_header.seal("b")
+
+
+def test_document_of_format_2_has_no_hash() -> None:
+    whole = generated_header.head("# Title\n\nText.\n")
+    assert whole.startswith(
+        "<!-- Rendered by memctl from the memory, which is the place for edits. layout:7 -->\n\n# T"
+    )
+    for text in (whole, whole.replace("-->\n\n", "-->\n")):
+        assert generated_header.split(text) == generated_header.Document("# Title\n\nText.\n", "", None, 7)
+    assert generated_header.is_earlier(generated_header.seal("# Title\n", layout=6), whole)

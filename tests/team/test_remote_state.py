@@ -152,6 +152,7 @@ def test_release_lost_in_a_merge_is_named(memctl: Memctl, as_agent: Memctl, clon
     assert "section §2.1: the removal in this clone was replaced by `§2.1 is owned by bob" in told
 
 
+@pytest.mark.terminal
 @pytest.mark.parametrize("kind", ["missing", "gitlink", "folder"])
 def test_remote_without_a_list_of_owners_is_refused_as_damaged(
     memctl: Memctl, clones: list[Path], tmp_path: Path, kind: str

@@ -183,3 +183,29 @@ def test_link_before_a_colon_at_the_start_of_a_line_loses_its_brackets() -> None
     )
     assert markdown.visible("- Use it [DEC-1](d.md): why") == "- Use it [DEC-1]: why"
     assert markdown.visible("`[a](b):` and [a](b): c") == "`[a](b):` and [a]: c"
+
+
+@pytest.mark.parametrize(
+    ("text", "formatted"),
+    [
+        ("Takes *money* and **cards**", "Takes _money_ and **cards**"),
+        ("2 * 3 * 4, a*b*c, \\*x\\*, `*x*` and *a_b*", "2 * 3 * 4, a*b*c, \\*x\\*, `*x*` and *a_b*"),
+        ("* one\n* *two*\n  + three", "- one\n- _two_\n  - three"),
+        ("* * *", "* * *"),
+        ("Fix \\#3 of \\[data\\], 2 \\< 3", "Fix #3 of [data], 2 < 3"),
+        ("\\# 3, \\[x\\](y), a \\<b>, - \\[x\\] done", "\\# 3, \\[x\\](y), a \\<b>, - \\[x\\] done"),
+        ("# T\n\n\n\ntext\n", "# T\n\ntext\n"),
+        ("```\n*x*\n\n\n* y\n```\n", "```\n*x*\n\n\n* y\n```\n"),
+    ],
+)
+def test_formatted_text_has_the_form_of_formatters(text: str, formatted: str) -> None:
+    assert markdown.formatted(text) == formatted
+    assert markdown.formatted(formatted) == formatted
+    assert markdown.words(text) == markdown.words(formatted)
+
+
+def test_words_of_a_table_do_not_depend_on_its_padding() -> None:
+    narrow, wide = "|a|b|\n|--|-:|\n|long text|c|\n", "| a         |   b |\n| --------- | --: |\n| long text |   c |\n"
+    assert markdown.words(narrow) == markdown.words(wide) == ["a", "b", "long", "text", "c"]
+    assert markdown.words("1. one\n2. two") == markdown.words("1. one\n1. two")
+    assert markdown.words("not a - b") != markdown.words("a - b")

@@ -17,6 +17,7 @@ import pytest
 
 from memctl.cli.command_list import all_commands
 from memctl.hooks import session_state
+from memctl.record.config import FORMAT
 from memctl.store.session_dir import SessionDir
 from tests.checkpoints import having
 from tests.conftest import Memctl, commits, copied, git, slow
@@ -87,6 +88,7 @@ WRITES: list[tuple[str, ...]] = [
     ("maintain",),
     ("handoff", "decline", "HND-2025-11-06-002", "--reason", "Busy"),
 ]
+UPGRADE = ("upgrade", "--yes", "--allow-owned", "--reason", "Everybody has it")  # elena owns a section
 
 
 @pytest.fixture(scope="module", params=ARCHIVES, ids=lambda archive: archive.name.partition(".")[0])
@@ -138,25 +140,39 @@ def repo(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="module")
-def committed(unpacked: Path) -> dict[Path, Path]:
-    """A copy of a place in which what waited is committed, and where it was made, once there is one."""
+def committed(unpacked: Path) -> dict[str, tuple[Path, Path]]:
+    """Copies of a place in which what waited is committed, each with the place where it was made, by the format."""
     return {}
+
+
+@pytest.fixture(params=["as-found", "upgraded"])
+def form(request: pytest.FixtureRequest) -> str:
+    """Whether `memctl upgrade` has brought a memory to the format of today."""
+    return str(request.param)
 
 
 @pytest.fixture
 def settled(
-    memctl: Memctl, place: Path, repo: Path, committed: dict[Path, Path], tmp_path_factory: pytest.TempPathFactory
+    memctl: Memctl,
+    place: Path,
+    repo: Path,
+    form: str,
+    committed: dict[str, tuple[Path, Path]],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """The project once what waited is committed."""
-    if committed:
-        ((kept, made),) = committed.items()
+    if form in committed:
+        kept, made = committed[form]
         shutil.rmtree(place)
         move(made, copied(kept, place))
         return repo
     memctl("commit")
+    if form == "upgraded":
+        memctl(*UPGRADE)
+        memctl("commit")  # as the project wants it with each change
     kept = tmp_path_factory.mktemp("settled") / "place"
     shutil.copytree(place, kept, symlinks=True)
-    committed[kept] = place
+    committed[form] = kept, place
     return repo
 
 
@@ -305,6 +321,27 @@ def test_state_of_a_live_session_survives_the_upgrade(repo: Path, is_first: bool
     assert (list(state.task.decisions), list(state.succeeded)) == (old["task"]["decisions"], old["succeeded"])
     assert [one.path for one in state.task.files] == [one["path"] for one in old["task"]["files"]]
     assert (state.offsets, state.seen) == (old["offsets"], old["seen"])
+
+
+@pytest.mark.parametrize("form", ["as-found"], indirect=True)
+def test_upgrade_is_one_commit_and_loses_nothing(memctl: Memctl, settled: Path) -> None:
+    before, old = commits(settled), memctl("export", "--all").out
+    listed = memctl("list", "--all", "--limit", "0").out
+    memctl(*UPGRADE)
+    memctl("commit")
+    assert commits(settled) == before + 1
+    assert git(settled, "status", "--porcelain") == ""
+    assert f"\nformat: {FORMAT}\n" in (settled / ".memory" / "config.yaml").read_text()
+    assert [json.loads(line) for line in memctl("export", "--all").out.splitlines()] == [
+        json.loads(line) for line in old.splitlines()
+    ]
+    assert memctl("list", "--all", "--limit", "0").out == listed
+    memctl("render")
+    memctl("check", "--strict")
+    before = commits(settled)
+    memctl("upgrade", "--yes")  # there is nothing to do
+    memctl("commit")
+    assert commits(settled) == before
 
 
 def test_access_counts_are_folded_in_once(memctl: Memctl, settled: Path) -> None:
@@ -568,7 +605,7 @@ def commands_with_memory() -> list[tuple[str, ...]]:
     """Every command that needs a memory, as one of READS or WRITES gives it."""
     given = [*READS, *WRITES, ("render",), ("review", "§2.1"), ("commit",), ("sync",), ("install", "git")]
     given += [("archive", "DEC"), ("supersede", "DEC-2025-11-02-001", "DEC-2025-11-02-003"), ("import", "-")]
-    given += [("renumber",), ("redact", "DEC-2025-11-02-001")]
+    given += [("renumber",), ("upgrade", "--yes"), ("redact", "DEC-2025-11-02-001")]
     given += [("budget",), ("own", "acquire", "2.2"), ("coordination", "join"), ("session", "start", "x")]
     return given
 

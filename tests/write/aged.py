@@ -120,8 +120,15 @@ def _deleted(r: Values) -> bool:
         and r["status"] in ("resolved", "wontfix")
         and r["is_archived"]
         and _older(r["archived_at"], 180),
-        r["memory_type"] == "state" and r["status"] == "superseded" and _older(r["timestamp"], 90),
-        r["memory_type"] == "learning" and r["access_count"] == 0 and _older(r["timestamp"], 365),
+        r["memory_type"] == "state"
+        and r["status"] == "superseded"
+        and r["is_archived"]
+        and _older(r["archived_at"], 90),
+        r["memory_type"] == "learning"
+        and r["access_count"] == 0
+        and r["is_archived"]
+        and _older(r["timestamp"], 365)
+        and _older(r["archived_at"], 365 - 180),
     )
     return any(rows)
 

@@ -149,7 +149,7 @@ def test_commit_of_one_file_leaves_the_others_unstaged(later: Path, memctl: Memc
 
 
 def test_part_of_a_record_is_committed_and_the_rest_waits(later: Path, memctl: Memctl) -> None:
-    made = memctl("issue", "Slow", "--description", "First words.")
+    made = memctl("issue", "Slow", "--description", "\n\n".join(f"Word {n}." for n in range(9)))
     path = made.out.split()[1]
     memctl("commit")
     file = later / path

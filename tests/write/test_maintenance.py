@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -19,9 +20,13 @@ LONG_AGO = "2023-01-01T00:00:00Z"
 
 
 def write(repo: Path, found: list[aged.Values]) -> None:
+    """Commit records as if they had been there since before they were made, in a project that goes on."""
     aged.write(repo / ".memory", found)
     git(repo, "add", "-A")
-    git(repo, "commit", "-qm", "records")
+    with pytest.MonkeyPatch.context() as patch:
+        for year, subject in ((2020, "records"), (2022, "go on"), (2024, "go on")):
+            patch.setenv("GIT_COMMITTER_DATE", f"{year}-01-01T00:00:00Z")
+            git(repo, "commit", "-qm", subject, "--allow-empty")
 
 
 def all_records(memctl: Memctl) -> dict[str, dict[str, Any]]:
@@ -36,6 +41,18 @@ def old(monkeypatch: pytest.MonkeyPatch, memctl: Memctl) -> Memctl:
         with monkeypatch.context() as patch:
             patch.setenv("MEMCTL_NOW", at)
             return memctl(*args, **more)
+
+    return run
+
+
+@pytest.fixture
+def unread(old: Memctl) -> Memctl:
+    """Record a learning long ago, and archive it ten months ago."""
+
+    def run(*args: str) -> Any:
+        made = old("learn", *args)
+        old("archive", made.id, at="2025-01-01T00:00:00Z")
+        return made
 
     return run
 
@@ -106,20 +123,26 @@ def test_a_critical_issue_that_is_resolved_is_archived_and_never_deleted(memctl:
     assert {one["id"]: (one["due"], one["why"]) for one in later["kept"]} == {issue: ("delete", "it has importance 9")}
 
 
-def test_lifecycle_numbers_are_configurable(repo: Path, memctl: Memctl, old: Memctl) -> None:
-    learning = old("learn", "Unread").id
+def test_lifecycle_numbers_are_configurable(repo: Path, memctl: Memctl, old: Memctl, unread: Memctl) -> None:
+    stale, learning = old("learn", "Stale").id, unread("Unread").id
     config = repo / ".memory" / "config.yaml"
     text = config.read_text()
     config.write_text(text + "lifecycle: {archive_learning_days: 100000, delete: false}\n")
     assert memctl("maintain", "--json").data["deeds"] == []
     config.write_text(text + "lifecycle: {delete: false}\n")
-    assert memctl("maintain", "-n", "--json").data["deeds"][0]["action"] == "archive"
+    assert [(deed["action"], deed["id"]) for deed in memctl("maintain", "-n", "--json").data["deeds"]] == [
+        ("archive", stale)
+    ]
     config.write_text(text + "lifecycle:\n  delete_learning_days: 30\n")
-    assert memctl("maintain", "-n", "--json").data["deeds"][0]["action"] == "delete"
+    assert memctl("maintain", "-n", "--json").data["deeds"][1] | {"reason": ""} == {
+        "action": "delete",
+        "id": learning,
+        "reason": "",
+    }
     config.write_text(text + "lifecycle: {keep_importance: 9}\n")
     assert "lifecycle.keep_importance" in memctl("maintain", code=1).err
     config.write_text(text + "lifecycle: {keep_importance: 5}\n")
-    assert memctl("maintain", "--json").data["kept"][0] | {"reason": ""} == {
+    assert memctl("maintain", "--json").data["kept"][1] | {"reason": ""} == {
         "id": learning,
         "due": "delete",
         "reason": "",
@@ -127,8 +150,8 @@ def test_lifecycle_numbers_are_configurable(repo: Path, memctl: Memctl, old: Mem
     }
 
 
-def test_referenced_record_is_archived_and_not_deleted(repo: Path, memctl: Memctl, old: Memctl) -> None:
-    linked, told, paged, free = (old("learn", title).id for title in ("Linked", "Told", "Paged", "Free"))
+def test_referenced_record_stays_archived_and_is_not_deleted(repo: Path, memctl: Memctl, unread: Memctl) -> None:
+    linked, told, paged, free = (unread(title).id for title in ("Linked", "Told", "Paged", "Free"))
     issue = memctl("issue", "Open", "--relates-to", linked, "--description", f"As {told} says").id
     memctl("section", "add", "Payment", "--overview", f"See {paged}.")
     done = memctl("maintain", "--json").data
@@ -151,11 +174,12 @@ def test_referenced_record_is_archived_and_not_deleted(repo: Path, memctl: Memct
 def test_superseded_state_is_deleted_with_the_link_to_it(repo: Path, memctl: Memctl, old: Memctl) -> None:
     first = old("state", "First").id
     second = old("state", "Second", "--supersedes", first, at="2023-02-01T00:00:00Z").id
+    old("maintain", at="2025-01-01T00:00:00Z")
     memctl("maintain", "--reason", "too many")
     assert list(all_records(memctl)) == [second]
     assert all_records(memctl)[second]["supersedes"] == []
     assert memctl("log", first, "--json").data["commits"][0]["reason"] == "too many"
-    assert "    delete: superseded, 1,038 days old" in memctl("log", first).out
+    assert "    delete: superseded, archived for 307 days" in memctl("log", first).out
     assert f"    unlink: {first} was deleted" in memctl("log", second).out
 
 
@@ -173,8 +197,8 @@ def test_record_archived_by_hand_is_dated_before_it_can_be_deleted(
     assert all_records(memctl) == {}
 
 
-def test_maintain_leaves_uncommitted_records_alone(repo: Path, memctl: Memctl, old: Memctl) -> None:
-    one, other = old("learn", "One"), old("learn", "Other")
+def test_maintain_leaves_uncommitted_records_alone(repo: Path, memctl: Memctl, unread: Memctl) -> None:
+    one, other = unread("One"), unread("Other")
     file = repo / one.out.split()[1]
     file.write_text(file.read_text() + "\nHalf a thou")
     done = memctl("maintain", "--json").data
@@ -184,9 +208,11 @@ def test_maintain_leaves_uncommitted_records_alone(repo: Path, memctl: Memctl, o
     assert changed_in(repo) == [other.out.split()[1]]
 
 
-def test_uncommitted_record_protects_its_links_and_keeps_its_count(repo: Path, memctl: Memctl, old: Memctl) -> None:
+def test_uncommitted_record_protects_its_links_and_keeps_its_count(
+    repo: Path, memctl: Memctl, old: Memctl, unread: Memctl
+) -> None:
     old("state", "Now")
-    linked = old("learn", "Linked").id
+    linked = unread("Linked").id
     holder = old("issue", "Closed", "--relates-to", linked, "--status", "resolved", at="2025-11-01")
     memctl("archive", holder.id)
     memctl("show", holder.id)
@@ -203,8 +229,8 @@ def test_uncommitted_record_protects_its_links_and_keeps_its_count(repo: Path, m
     assert all_records(memctl)[holder.id]["relates_to"] == []
 
 
-def test_no_commit_leaves_the_changes_pending_and_a_second_run_idle(repo: Path, memctl: Memctl, old: Memctl) -> None:
-    made = old("learn", "Unread", "-i", "4").id
+def test_no_commit_leaves_the_changes_pending_and_a_second_run_idle(repo: Path, memctl: Memctl, unread: Memctl) -> None:
+    made = unread("Unread", "-i", "4").id
     before = commits(repo)
     assert "--no-commit was given" in memctl("maintain", "--no-commit").err
     assert "nothing to change\n" in memctl("maintain", "--no-commit").out
@@ -290,9 +316,9 @@ def test_accesses_during_maintain_are_not_lost(repo: Path, memctl: Memctl) -> No
 
 @strides(13)
 def test_maintain_killed_at_any_step_is_completed_by_the_next_run(
-    repo: Path, memctl: Memctl, old: Memctl, tmp_path: Path, stride: int
+    repo: Path, memctl: Memctl, old: Memctl, unread: Memctl, tmp_path: Path, stride: int
 ) -> None:
-    gone, archived = old("learn", "Unread").id, old("learn", "Stale", at="2025-03-01T00:00:00Z").id
+    gone, archived = unread("Unread").id, old("learn", "Stale", at="2025-03-01T00:00:00Z").id
     read = old("learn", "Read").id
     memctl("show", read)
     memctl("show", read)
@@ -318,9 +344,9 @@ def test_maintain_killed_at_any_step_is_completed_by_the_next_run(
     assert step > 10
 
 
-def test_concurrent_maintain_runs_make_one_commit(repo: Path, memctl: Memctl, old: Memctl) -> None:
+def test_concurrent_maintain_runs_make_one_commit(repo: Path, memctl: Memctl, unread: Memctl) -> None:
     for number in range(5):
-        old("learn", f"Unread {number}")
+        unread(f"Unread {number}")
     before = commits(repo)
     runs = [process(repo, "maintain") for _ in range(3)]
     assert [run.wait() for run in runs] == [0] * 3
@@ -328,11 +354,13 @@ def test_concurrent_maintain_runs_make_one_commit(repo: Path, memctl: Memctl, ol
     assert all_records(memctl) == {}
 
 
-def test_maintain_skips_records_in_sections_owned_by_another_agent(memctl: Memctl, bob: Memctl, old: Memctl) -> None:
+def test_maintain_skips_records_in_sections_owned_by_another_agent(
+    memctl: Memctl, bob: Memctl, old: Memctl, unread: Memctl
+) -> None:
     memctl("section", "add", "Payment")
     theirs, free, read = (
-        old("learn", "Theirs", "--section", "2.1").id,
-        old("learn", "Free").id,
+        unread("Theirs", "--section", "2.1").id,
+        unread("Free").id,
         memctl("learn", "Read", "--section", "2.1").id,
     )
     linked = old("learn", "Linked").id
@@ -351,3 +379,50 @@ def test_maintain_skips_records_in_sections_owned_by_another_agent(memctl: Memct
     memctl("maintain", "--allow-owned", code=2)
     memctl("maintain", "--allow-owned", "--reason", "spring")
     assert theirs not in all_records(memctl)
+
+
+def test_imported_record_counts_from_its_first_commit(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    archived = {"title": "Old", "is_archived": True, "archived_at": "2024-06-01T00:00:00Z"}
+    lines = ({"title": "Older"}, archived, {"title": "Decided", "memory_type": "decision", "importance": 2})
+    for values in lines:
+        line = {"memory_type": "learning", "timestamp": "2023-05-01T10:00:00Z", **values}
+        memctl("import", "-", stdin=json.dumps(line))
+    planned = memctl("maintain", "--dry-run", "--json").data
+    assert planned["deeds"] == []
+    assert sorted((one["due"], one["why"]) for one in planned["kept"]) == [
+        ("archive", "its first commit is of 2025-11-04"),
+        ("archive", "its first commit is of 2025-11-04"),
+        ("delete", "a commit archived it on 2025-11-04"),
+    ]
+    memctl("maintain")
+    monkeypatch.setenv("MEMCTL_NOW", "2026-05-04T14:32:00Z")  # 181 days later
+    assert {deed["action"] for deed in memctl("maintain", "--json").data["deeds"]} == {"archive"}
+    assert len(all_records(memctl)) == 3
+    monkeypatch.setenv("MEMCTL_NOW", "2026-12-04T14:32:00Z")
+    assert [deed["action"] for deed in memctl("maintain", "--json").data["deeds"]] == ["delete", "delete"]
+
+
+def test_clock_that_jumps_deletes_nothing(memctl: Memctl, old: Memctl, unread: Memctl) -> None:
+    new, gone = memctl("learn", "New").id, unread("Unread").id
+    first = old("state", "First").id
+    memctl("state", "Second", "--supersedes", first)
+    for number in range(12):
+        memctl("checkpoint", "save", "--task", "Refunds", "--next", f"Step {number}", "--doing", f"Step {number}")
+    for at in ("2099-01-01T00:00:00Z", "2099-01-02T00:00:00Z"):  # the second run finds the commit of the first
+        done = old("maintain", "--json", at=at).data
+        assert {deed["action"] for deed in done["deeds"]} <= {"archive"}
+        whys = {one["id"]: one["why"] for one in done["kept"]}
+        assert "so a clock may have been wrong" in whys[gone]
+        assert len([name for name in whys if name.startswith("main-w1")]) == 2
+    assert {new, gone, first} <= set(all_records(memctl))
+    assert {deed["action"] for deed in memctl("maintain", "--json").data["deeds"]} <= {"delete"}
+    assert {new, first} <= set(all_records(memctl))
+
+
+def test_restored_record_is_not_deleted_again_at_once(memctl: Memctl, unread: Memctl) -> None:
+    made = unread("Unread").id
+    memctl("maintain")
+    assert made not in all_records(memctl)
+    memctl("restore", made)
+    assert memctl("maintain", "--json").data["deeds"] == []
+    assert made in all_records(memctl)

@@ -13,6 +13,7 @@ from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.text import timestamps
 from memctl.write import maintenance
+from memctl.write.retention_dates import RetentionDates
 from tests.conftest import NOW
 from tests.generated import values_of
 
@@ -29,28 +30,25 @@ def aged_record(kind: str, age: float, archived: float | None = None, **changes:
 
 
 def due(record: Record, rules: Lifecycle = RULES) -> str:
-    verdict = maintenance.verdict_of(record, rules, NOW)
+    verdict = maintenance.verdict_of(record, rules, RetentionDates(NOW))
     return verdict.action if verdict else ""
 
 
 @pytest.mark.parametrize(
-    ("kind", "days", "changes", "action", "otherwise"),
+    ("kind", "days", "changes"),
     [
-        ("decision", 90, {"importance": 5}, "archive", ""),
-        ("issue", 30, {"status": "resolved"}, "archive", ""),
-        ("issue", 30, {"status": "wontfix"}, "archive", ""),
-        ("learning", 180, {}, "archive", ""),
-        ("learning", 365, {}, "delete", "archive"),
-        ("state", 90, {"status": "superseded"}, "delete", "archive"),
+        ("decision", 90, {"importance": 5}),
+        ("issue", 30, {"status": "resolved"}),
+        ("issue", 30, {"status": "wontfix"}),
+        ("learning", 180, {}),
     ],
 )
-def test_records_expire_after_the_days_of_the_table(
-    kind: str, days: int, changes: dict[str, Any], action: str, otherwise: str
-) -> None:
-    assert due(aged_record(kind, days + SECOND, **changes)) == action
-    assert due(aged_record(kind, days, **changes)) == otherwise
-    assert due(aged_record(kind, days - SECOND, **changes)) == otherwise
-    assert due(aged_record(kind, days + SECOND, archived=0, **changes)) == (action if action == "delete" else "")
+def test_records_are_archived_after_the_days_of_the_table(kind: str, days: int, changes: dict[str, Any]) -> None:
+    assert due(aged_record(kind, days + SECOND, **changes)) == "archive"
+    assert due(aged_record(kind, days, **changes)) == ""
+    assert due(aged_record(kind, days - SECOND, **changes)) == ""
+    assert due(aged_record(kind, 10_000, **changes)) == "archive"
+    assert due(aged_record(kind, days + SECOND, archived=0, **changes)) == ""
 
 
 @pytest.mark.parametrize(
@@ -59,6 +57,8 @@ def test_records_expire_after_the_days_of_the_table(
         ("decision", 365, {"importance": 3}),
         ("issue", 180, {"status": "resolved"}),
         ("issue", 180, {"status": "wontfix"}),
+        ("state", 90, {"status": "superseded"}),
+        ("learning", 185, {}),
     ],
 )
 def test_archived_records_are_deleted_after_the_days_of_the_table(
@@ -69,6 +69,14 @@ def test_archived_records_are_deleted_after_the_days_of_the_table(
     assert due(aged_record(kind, 1000, **changes)) == "archive"
     assert due(aged_record(kind, 1000, days + SECOND, **changes), Lifecycle(delete=False)) == ""
     assert due(aged_record(kind, 1000, 0, **{**changes, "archived_at": None})) == "date"
+
+
+def test_learning_is_deleted_after_its_days_and_when_it_was_archived_for_a_month() -> None:
+    assert due(aged_record("learning", 365 + SECOND, 200)) == "delete"
+    assert due(aged_record("learning", 365, 200)) == ""
+    early = Lifecycle(delete_learning_days=10)
+    assert due(aged_record("learning", 1000, 30 + SECOND), early) == "delete"
+    assert due(aged_record("learning", 1000, 30), early) == ""
 
 
 @pytest.mark.parametrize(
@@ -94,7 +102,7 @@ def test_records_outside_the_table_are_kept(record: Record) -> None:
 @pytest.mark.parametrize("kind", ["decision", "state"])
 def test_superseded_record_is_archived_at_once(kind: str) -> None:
     verdict = maintenance.verdict_of(
-        aged_record(kind, 0, status="superseded", superseded_by=[aged_record(kind, 0).id]), RULES, NOW
+        aged_record(kind, 0, status="superseded", superseded_by=[aged_record(kind, 0).id]), RULES, RetentionDates(NOW)
     )
     assert verdict is not None
     assert (verdict.action, verdict.reason) == ("archive", f"superseded by {aged_record(kind, 0).id}")

@@ -304,6 +304,7 @@ KINDS: dict[str, Shape] = {
         "coordination": str | None,
         "left": {
             "names": [str],
+            "unreached": [str],
             "staged": [str],
             "commits": [str],
             "refs": [str],
@@ -356,6 +357,7 @@ KINDS: dict[str, Shape] = {
         },
         {
             "what": str,
+            "source": str,
             "uninstall": bool,
             "dry_run": bool,
             "user": bool,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -13,10 +12,8 @@ from memctl.cli.command import command
 from memctl.cli.write_command import write_options, writing
 from memctl.errors import REFUSED
 from memctl.record.config import DEFAULT_BRANCH, FORMAT
-from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 from memctl.write import upgrade
-from memctl.write.upgrade import Upgrade
 
 
 @command(
@@ -49,33 +46,22 @@ def upgrade_command(ctx: click.Context, /, docs: str | None, yes: bool, **flags:
     """
     memory = memory_access.memory(ctx)
     planned = upgrade.plan(memory, docs or "")
-    if planned.is_needed and not (yes or flags["dry_run"]):
-        output.note(*_summary(planned))
-        if not sys.stdin.isatty() or not click.confirm("Upgrade?", err=True):
-            output.note("nothing was written\nhint: --yes upgrades without asking")
-            ctx.exit(REFUSED)
+    is_needed, docs_now = not planned.change.is_empty, planned.config.docs
+    if is_needed:
+        output.note(f"{quantity(planned.records, 'record')} to rewrite in the form of format {FORMAT}", upgrade.OLDER)
+        if docs_now == DEFAULT_BRANCH != memory.config.docs:
+            output.note(
+                f"documents are kept on the default branch alone (`docs: {DEFAULT_BRANCH}`), where `memctl render` "
+                "writes them; `memctl upgrade --docs true` keeps them on all branches"
+            )
+    if is_needed and not (yes or flags["dry_run"] or (sys.stdin.isatty() and click.confirm("Upgrade?", err=True))):
+        output.note("nothing was written\nhint: --yes upgrades without asking")
+        ctx.exit(REFUSED)
     result = upgrade.carry_out(memory, docs or "", write_options(flags))
     if flags["as_json"]:
-        output.json("upgrade", _data(memory, planned, write_command.change_data(memory, result, flags["dry_run"])))
-        return
-    if not planned.is_needed:
+        data = write_command.change_data(memory, result, flags["dry_run"])
+        output.json("upgrade", {**data, "format": FORMAT, "records": planned.records, "docs": docs_now})
+    elif is_needed:
+        write_command.outcome(memory, result, flags)
+    else:
         output.text(f"the memory has format {FORMAT} already: nothing to change")
-        return
-    if yes or flags["dry_run"]:
-        output.note(*_summary(planned))
-    write_command.outcome(memory, result, flags)
-
-
-def _summary(planned: Upgrade) -> Iterator[str]:
-    """Yield lines on what an upgrade means for the people who work here."""
-    yield f"{quantity(planned.records, 'record')} to rewrite in the form of format {FORMAT}"
-    if planned.moves_documents:
-        yield (
-            f"documents are kept on the default branch alone (`docs: {DEFAULT_BRANCH}`), where `memctl render` writes "
-            "them; `memctl upgrade --docs true` keeps them on all branches"
-        )
-    yield f"note: {upgrade.OLDER}"
-
-
-def _data(memory: Memory, planned: Upgrade, change: Mapping[str, Any]) -> dict[str, Any]:
-    return {**change, "format": FORMAT, "records": planned.records, "docs": planned.docs}

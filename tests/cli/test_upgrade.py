@@ -118,7 +118,7 @@ def test_uncommitted_edits_are_not_taken_along(old: Path, memctl: Memctl) -> Non
     (file,) = old.glob(".memory/learnings/*/*.md")
     file.write_text(file.read_text().replace("Ask twice", "Ask once"))
     refused = memctl("upgrade", "--yes", code=1).err
-    assert "1 file with uncommitted changes" in refused
+    assert "files to rewrite have uncommitted changes" in refused
     assert "memctl commit" in refused
     memctl("commit")
     memctl("upgrade", "--yes")

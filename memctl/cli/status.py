@@ -273,9 +273,9 @@ def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
     if upstream and (upstream["ahead"] or upstream["behind"]):
         counts = [f"{quantity(upstream[side], 'commit')} {side}" for side in ("ahead", "behind") if upstream[side]]
         way = "`memctl sync`"
-        if upstream["ahead_outside_of_memory"]:  # when code is published is not for memctl to say
-            way = "`memctl sync --no-push` merges" if upstream["behind"] else ""
-            way += f"{'; ' if way else ''}{upstream['ahead_outside_of_memory']:,} of code wait for your `git push`"
+        if code := upstream["ahead_outside_of_memory"]:  # when code is published is not for memctl to say
+            way = f"`git push` sends {quantity(code, 'commit')} with code when you are ready"
+            way += "; `memctl sync --no-push` merges" if upstream["behind"] else ""
         yield f"this branch is {' and '.join(counts)}, compared with {upstream['name']} as last fetched: {way}"
     yield from data.get("locks", ())
 

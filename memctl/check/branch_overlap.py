@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import combinations
 
 from memctl.check.branch_review import ReviewItem
-from memctl.git import differences, git
+from memctl.git import differences, git, history
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.parser import parse
@@ -79,6 +79,8 @@ def _changed(memory: Memory, base: str, tip: str) -> _Changed:
     """Return the records that a branch adds or changes since it left the default branch."""
     repository = memory.repository
     starts = repository.merge_bases(base, tip)
+    if not starts and repository.shallow():
+        history.merge_base(repository, base, tip)  # which says what is missing
     paths = differences.changed_below(repository, memory.prefix, starts[0], tip) if starts else []
     found = {}
     for path in (path[len(memory.prefix) + 1 :] for path in paths):

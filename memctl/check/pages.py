@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from memctl.check.files import special_files
 from memctl.check.findings import CheckContext, Finding, unreadable
-from memctl.pages import documents, generated_header, levels
+from memctl.pages import documents, generated_header, levels, sources
 from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, INDEX, SOURCES, document_of
 from memctl.pages.template_values import BrokenTemplate
@@ -168,11 +168,13 @@ def _outdated(subject: CheckContext, comparisons: Comparison) -> Iterator[Findin
     if comparisons.sources_earlier and not has_writer:
         yield _of_earlier_memctl(f"{FOLDER}/{SOURCES}")
     elif comparisons.sources_stale:
-        message = "the list of source files is out of date"
-        if gone := [] if has_hashes else documents.missing_sources(subject.renderer):
-            message = f"the list of source files leads to what is gone: {some(gone, 3)}"
-        code = stale if has_hashes else "MEM314"  # whoever adds a file of code need not think of documents
-        yield Finding(code, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders the document")
+        message, path = "the list of source files is out of date", f"{FOLDER}/{SOURCES}"
+        if not has_hashes:
+            stale = "MEM314"  # whoever adds a file of code need not think of documents
+            text = documents.current_text(subject.snapshot, path) or ""
+            if gone := sources.difference(subject.snapshot, subject.renderer.links, text)[1]:
+                message += f": {some(gone, 3)} {'are' if len(gone) > 1 else 'is'} gone or covered no more"
+        yield Finding(stale, path, 1, message, "`memctl render` renders the document")
     for path in comparisons.orphans:
         message = "the page that this document shows no longer exists"
         yield Finding(orphan, path, 1, message, "`memctl render` deletes the document")

@@ -51,9 +51,9 @@ def render_command(
 ) -> None:
     """Render all documents from the memory: the index, one for each section and its details, and the source files.
 
-    Every write of memctl renders the documents it touches. This command renders all documents, and updates the size,
-    tokens and last change of each source file in them. --check ignores these three figures, since every commit of code
-    changes them.
+    With `docs: true` every write of memctl renders the documents that it touches. With `docs: default-branch` nothing
+    but this command does, on that branch: run it after merges, or let a workflow of the host run it. What a formatter
+    has changed is rendered over; a document that was edited by hand is named, and overwritten with --force.
     """
     memory = memory_access.memory(ctx)
     if only_check or dry_run:

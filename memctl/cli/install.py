@@ -288,7 +288,7 @@ def _advise_on_workflow(what: str, edit: Edit) -> None:
     if b"vars.MEMCTL" in (edit.after or b"") or b"$MEMCTL_ORIGIN" in (edit.after or b""):
         variable = "MEMCTL_ORIGIN" if what == "gitlab" else "MEMCTL"
         steps.append(f"set the CI variable {variable} to what pip installs memctl from (or give it here: --from)")
-    output.note(f"hint: {', '.join(steps)}; docs/pull-requests.md says what it does")
+    output.note(f"hint: {', '.join(steps)}; docs/reviews.md says what it does")
 
 
 def _advise(host: Host, options: InstallOptions) -> None:

@@ -126,29 +126,19 @@ def _documents(memory: Memory, snapshot: Snapshot, process: StatusProcess) -> st
     from memctl.write import documents
 
     config = memory.config
-    if config.format == 1 or not config.docs:
+    if config.format == 1 or not documents.belong_here(memory, config):
         return None
     if config.docs is True:
         is_chosen = re.search("^docs:", files.read(memory.folder, memory_root.CONFIG), re.MULTILINE)
         return "on every branch" if memory.repository.remotes() and not is_chosen else None
-    if not documents.belong_here(memory, config):
-        return None
     if not snapshot.names(memory_root.DOCUMENTS):
         return "never rendered"
-    key = f"documents: {process.commit()}".encode()
-    is_clean = not process.differing()
-    if is_clean and (known := snapshot.catalogue.recall(key)) is not None:
-        return "behind" if known == b"1" else None
-    from memctl.check.cached_renderer import CachedRenderer
-    from memctl.pages.documents import compare
-
-    renderer = CachedRenderer(memory, snapshot)
-    comparison = compare(renderer, force=True)
-    renderer.remember()
-    is_behind = bool(comparison.stale or comparison.orphans or comparison.sources_stale)
-    if is_clean:
-        snapshot.catalogue.keep(key, b"%d" % is_behind)
-    return "behind" if is_behind else None
+    key = f"documents: {process.commit()} {process.differing()}".encode()
+    if (known := snapshot.catalogue.recall(key)) is None and not documents.unused_templates(memory, snapshot):
+        found = documents.compare(memory, snapshot, force=True)
+        known = b"behind" if found.stale or found.orphans or found.sources_stale else b""
+        snapshot.catalogue.keep(key, known)
+    return known.decode() if known else None
 
 
 def _differing(memory: Memory, process: StatusProcess) -> list[str]:
@@ -283,9 +273,9 @@ def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
     if upstream and (upstream["ahead"] or upstream["behind"]):
         counts = [f"{quantity(upstream[side], 'commit')} {side}" for side in ("ahead", "behind") if upstream[side]]
         way = "`memctl sync`"
-        if upstream["ahead_outside_of_memory"]:  # when code is published is not for memctl to say
-            way = "`memctl sync --no-push` merges" if upstream["behind"] else ""
-            way += f"{'; ' if way else ''}{upstream['ahead_outside_of_memory']:,} of code wait for your `git push`"
+        if code := upstream["ahead_outside_of_memory"]:  # when code is published is not for memctl to say
+            way = f"`git push` sends {quantity(code, 'commit')} with code when you are ready"
+            way += "; `memctl sync --no-push` merges" if upstream["behind"] else ""
         yield f"this branch is {' and '.join(counts)}, compared with {upstream['name']} as last fetched: {way}"
     yield from data.get("locks", ())
 

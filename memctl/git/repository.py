@@ -219,10 +219,10 @@ class Repository:
         args = ["rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"]
         commit = None if revision.startswith("^") else git.try_read(args, self.top)
         if commit is None:
-            raise MemctlError(
-                f"this repository has no revision {revision!r}",
-                "give a commit, a branch or a tag; `memctl log` lists commits",
-            )
+            hint = "give a commit, a branch or a tag; `memctl log` lists commits"
+            if self.shallow():
+                hint = "this clone is shallow: `git fetch --unshallow` fetches the commits that it lacks"
+            raise MemctlError(f"this repository has no revision {revision!r}", hint)
         return commit.decode().strip()
 
     def merge_bases(self, *args: str) -> list[str]:

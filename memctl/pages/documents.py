@@ -139,18 +139,10 @@ def _sources_state(making: Renderer) -> tuple[bool, bool, bool]:
     if document is None or making.is_edited(path, text):
         return False, False, False
     if making.has_hashes:
-        is_earlier = document.layout < generated_header.LAYOUTS[SOURCES]
-        return True, document.made_from != sources.made_from(snapshot), is_earlier
-    is_earlier = document.layout < generated_header.OF_FORMAT_2
-    return True, not sources.is_current(snapshot, making.links, document.text), is_earlier
-
-
-def missing_sources(making: Renderer) -> list[str]:
-    """Return the files to which the document of source files leads, but which are gone."""
-    from memctl.pages import sources  # as above
-
-    text = current_text(making.snapshot, f"{FOLDER}/{SOURCES}")
-    return sources.missing(making.snapshot, making.links, text or "")
+        is_stale, layout = document.made_from != sources.made_from(snapshot), generated_header.LAYOUTS[SOURCES]
+    else:
+        is_stale, layout = sources.difference(snapshot, making.links, text)[0], generated_header.OF_FORMAT_2
+    return True, is_stale, document.layout < layout
 
 
 def _orphans(making: Renderer) -> tuple[str, ...]:

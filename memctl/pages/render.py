@@ -43,8 +43,8 @@ class Renderer:
     - `trusted`: whether the project's own templates may be used. Otherwise those of memctl are used.
     - `finder`: a function that returns whether a person has edited a document of format 2, whose first line has no
       hash. It takes the document's path, its text, and the text that it should have (None if that is not known).
-    - `reader`: a function that returns what the document of source files is made with: the repository, and a function
-      that returns the tokens of a file from its path and text. No other document needs it.
+    - `code`: what the document of source files is made with, and no other: the repository, and a function that returns
+      the tokens of a file from its path and text.
     """
 
     def __init__(
@@ -55,11 +55,10 @@ class Renderer:
         *,
         trusted: bool = True,
         finder: EditFinder = lambda path, text, wanted: False,
-        reader: Callable[[], tuple[Repository, CountTokens]] | None = None,
+        code: tuple[Repository, CountTokens] | None = None,
     ) -> None:
         self.snapshot = snapshot
-        self._finder = finder
-        self._reader = reader
+        self._finder, self._code = finder, code
         self.links = Links(snapshot)
         outline = snapshot.outline  # reversed, so that the first of several pages with one name wins
         self._by_document = {document_of(page): page for page in reversed((*outline.sections, *outline.details))}
@@ -96,8 +95,8 @@ class Renderer:
         """
         from memctl.pages import sources
 
-        assert self._reader is not None
-        page = sources.level4(self.snapshot, self.links, *self._reader(), live=live)
+        assert self._code is not None
+        page = sources.level4(self.snapshot, self.links, *self._code, live=live)
         return self._formatted(self._templates.fill(f"{SOURCES}.j2", page))
 
     @property

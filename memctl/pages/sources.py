@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 LARGE = 5_000  # tokens; rules.md#levels-of-pages
 _FEW = 3  # markers that describe a file at least; fewer, such as a text's title, say nothing
-_TARGETS = lazy_regex(r"\]\(([^()\s#]+)\)")
+_TARGETS = lazy_regex(r"\]\(((?:\.\./)+[^()\s#]+)\)")  # of links to files outside of `docs/`
 _PRIVATE = lazy_regex(r"(?:^|[ .])[_#]")
 _ROWS = 200  # files of a section that are listed
 _MARKERS = 40  # markers of one file that are listed
@@ -102,27 +102,15 @@ def _chosen(snapshot: Snapshot) -> list[tuple[Page | None, list[str]]]:
     return [(page, paths) for page, paths in chosen if paths or (page and page.paths)]
 
 
-def is_current(snapshot: Snapshot, links: Links, text: str) -> bool:
-    """Return whether a document of source files lists the files that it should, under the present titles."""
-    titles, targets = [levels.title_of(snapshot)], []
-    for page, paths in _chosen(snapshot):
-        titles += [markdown.inline(page.title)] if page else []
-        targets += [links.marker(page.id)] if page else []
-        targets += [links.file(path) for path in paths[:_ROWS]]
+def difference(snapshot: Snapshot, links: Links, text: str) -> tuple[bool, list[str]]:
+    """Return whether a document of source files lists other files or titles than it should, and those that it should
+    not list: they are gone, or no section covers them any more."""
+    chosen, listed = _chosen(snapshot), _TARGETS.findall(CODE_SPAN.sub("", text))
+    targets = [links.file(path) for _, paths in chosen for path in paths[:_ROWS]]
+    titles = [levels.title_of(snapshot), *(markdown.inline(page.title) for page, _ in chosen if page)]
     shown, *wanted = (f" {' '.join(markdown.words(each))} " for each in (text, *titles))
-    return _targets(text) == targets and all(title in shown for title in wanted)
-
-
-def _targets(text: str) -> list[str]:
-    return _TARGETS.findall(CODE_SPAN.sub("", text))
-
-
-def missing(snapshot: Snapshot, links: Links, text: str) -> list[str]:
-    """Return the files to which a document of source files leads and which are gone."""
-    names = {links.file(path): path for path in snapshot.files.names()}
-    up = links.file("")
-    targets = (target for target in _targets(text) if target.startswith(up) and target not in names)
-    return [unquote(target.removeprefix(up)) for target in targets]
+    gone = [unquote(target.removeprefix(links.file(""))) for target in listed if target not in targets]
+    return listed != targets or not all(title in shown for title in wanted), gone
 
 
 def level4(

@@ -1,7 +1,7 @@
 """Identifiers of records: `DEC-2025-11-04-003` for people, a UUIDv7 for machines; and the path of a record's file.
 
 In a repository with a remote the clone's tag stands before the number: `DEC-2026-11-27-k7fq-3`. A tag is a letter and
-three digits or consonants, one of them a digit: no number, and no word. `store/sequence.py` draws it.
+three digits or consonants, one of them a digit: no number, and no word (rules.md#ids). `store/sequence.py` draws it.
 """
 
 from __future__ import annotations

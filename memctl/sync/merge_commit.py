@@ -143,7 +143,8 @@ def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Lea
         return {}, ""
     try:
         making = documents.renderer(memory, snapshot)
-        comparison = comparing.compare(making)
+        # In format 2 an edit by hand is found from HEAD's commits, and stays in them.
+        comparison = comparing.compare(making, force=not making.has_hashes)
         texts = dict(comparison.stale)
         if comparison.sources_stale:
             texts[f"{FOLDER}/{SOURCES}"] = making.sources()

@@ -7,7 +7,7 @@ commit. A document edited by hand is left alone; `check` names it, and `render -
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -33,7 +33,6 @@ from memctl.store import files, load, pending_state
 from memctl.store.memory import Memory
 from memctl.store.memory_root import CONFIG
 from memctl.write import edited_documents
-from memctl.write.edited_documents import EditFinder
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -146,11 +145,9 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
         return ()
     making = renderer(memory, snapshot)
     comparison = documents.compare(making)
+    texts, comparison = render_differing(memory, making, comparison)
     for error in comparison.broken.values():
         raise error
-    texts: dict[str, str | None] = {**comparison.stale, **dict.fromkeys(comparison.orphans)}
-    if comparison.sources_stale:
-        texts[f"{FOLDER}/{SOURCES}"] = making.sources()
     untouched = [path for path in texts if documents.current_text(snapshot, path) == on_disk(memory, path)]
     if stage:
         index.stage(memory.repository, {memory.tracked(path): text for path, text in texts.items()})
@@ -182,14 +179,16 @@ def renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
 
         return markdown_estimator(snapshot.config.model)(text)
 
-    return Renderer(
-        snapshot,
-        estimate,
-        memory.private / "templates",
-        trusted=memory.is_trusted,
-        finder=EditFinder(memory, partial(renderer, memory)),
-        reader=lambda: (memory.repository, counter(memory).tokens_of),
-    )
+    @cache
+    def at(commit: str) -> Renderer | None:
+        then = load.revision(memory, commit)
+        return None if unused_templates(memory, then) else renderer(memory, then)
+
+    finder = partial(edited_documents.is_edited, memory, at)
+    counting = cache(partial(counter, memory))
+    code = (memory.repository, lambda path, text: counting().tokens_of(path, text))
+    compiled = memory.private / "templates"
+    return Renderer(snapshot, estimate, compiled, trusted=memory.is_trusted, finder=finder, code=code)
 
 
 def counter(memory: Memory) -> Counter:

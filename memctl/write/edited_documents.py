@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cached_property, reduce
+from functools import reduce
 from operator import and_, or_
-from pathlib import Path
 
 import msgspec
 
@@ -20,58 +19,38 @@ from memctl.git import history, private_files, trees
 from memctl.pages import generated_header
 from memctl.pages.links import SOURCES
 from memctl.pages.render import Renderer
-from memctl.record.snapshot import Snapshot
-from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.text import markdown
 
+_NOTE = "rendered"  # file in the memory's folder in the Git directory: hashes of the latest two texts, by path
 
-class EditFinder:
-    """Finds out whether a document was edited by hand; `render` makes the renderer of a snapshot."""
 
-    def __init__(self, memory: Memory, render: Callable[[Snapshot], Renderer]) -> None:
-        self._memory = memory
-        self._render = render
-        self._renderers: dict[str, Renderer] = {}
+def is_edited(
+    memory: Memory, renderer_at: Callable[[str], Renderer | None], path: str, text: str, wanted: str | None
+) -> bool:
+    """Return whether a person has edited the document at `path` (below `.memory/`), which has the text `text`.
 
-    @cached_property
-    def _noted(self) -> dict[str, list[str]]:
-        return _read(_file(self._memory))
-
-    def __call__(self, path: str, text: str, wanted: str | None) -> bool:
-        """Return whether a person has edited the document at `path` (below `.memory/`), which has the text `text`.
-
-        `wanted` is the text that it should have now, None if that is not known. While Git merges or rebases, what it
-        made of a document counts as rendered; so does what is older than the history of a shallow clone.
-        """
-        repository, tracked = self._memory.repository, self._memory.tracked(path)
-        if _hash(text) in self._noted.get(path, ()) or repository.under_way():
-            return False
-        committed = trees.text(repository, "HEAD", tracked)
-        if committed is None:
-            return False
-        if _words(text) != _words(committed):
-            return _adds_or_removes(text, [committed, wanted or committed])
-        header = generated_header.split(text)
-        if path.endswith(f"/{SOURCES}") or header is None or header.layout != generated_header.OF_FORMAT_2:
-            return False  # it shows the code as it was when it was rendered; an older memctl rendered it
-        last = history.last_version(repository, tracked)
-        if last is None or last[0] in repository.shallow():
-            return False
-        before = [trees.text(repository, f"{last[0]}^{number}", tracked) for number in (1, 2)]
-        rendered = self._rendering(last[0], path)
-        return rendered is not None and _adds_or_removes(text, [rendered, *(each for each in before if each)])
-
-    def _rendering(self, commit: str, path: str) -> str | None:
-        """Return the document that the memory at a commit gives, None if it gives none."""
-        if commit not in self._renderers:
-            self._renderers[commit] = self._render(load.revision(self._memory, commit))
-        making = self._renderers[commit]
-        if not self._memory.is_trusted and any(name.endswith(".j2") for name in making.snapshot.names("templates")):
-            return None  # the project's own templates are not run here
-        with suppress(MemctlError, KeyError):  # a broken template, a page that the commit lacks
-            return making.document(path.rpartition("/")[2])
-        return None
+    `renderer_at` returns the renderer for the memory at a commit, None if the project's templates can't be used.
+    `wanted` is the text that the document should have now, None if that is not known. While Git merges or rebases, what
+    it made of a document counts as rendered; so does what is older than the history of a shallow clone.
+    """
+    repository, tracked = memory.repository, memory.tracked(path)
+    if _hash(text) in _noted(memory).get(path, ()) or repository.under_way():
+        return False
+    committed, header = trees.text(repository, "HEAD", tracked), generated_header.split(text)
+    if committed is None or header is None:
+        return header is None
+    if _words(text) != _words(committed):
+        return _adds_or_removes(text, [committed, wanted or committed])
+    # The list of files shows code that may not have been committed; an older memctl renders in another way.
+    last = None if path.endswith(f"/{SOURCES}") else history.last_version(repository, tracked)
+    if last is None or last[0] in repository.shallow() or header.layout != generated_header.OF_FORMAT_2:
+        return False
+    with suppress(MemctlError, KeyError):  # a broken template, a page that the commit lacks
+        if making := renderer_at(last[0]):
+            before = (trees.text(repository, f"{last[0]}^{number}", tracked) for number in (1, 2))
+            return _adds_or_removes(text, [making.document(path.rpartition("/")[2]), *filter(None, before)])
+    return False
 
 
 def _adds_or_removes(text: str, others: list[str]) -> bool:
@@ -88,25 +67,20 @@ def remember(memory: Memory, texts: Mapping[str, str | None]) -> None:
 
     The text before stays noted, since memctl may be killed before it writes.
     """
-    noted = _read(_file(memory))
-    for path, text in texts.items():
-        noted[path] = [*([] if text is None else [_hash(text)]), *noted.get(path, ())][:2]
+    noted = _noted(memory)
+    noted |= {path: [_hash(text or ""), *noted.get(path, ())][:2] for path, text in texts.items()}
     with suppress(OSError):  # the commits of the documents tell, too
-        private_files.replace_file(_file(memory), msgspec.json.encode(noted))
+        private_files.replace_file(memory.private / _NOTE, msgspec.json.encode(noted))
 
 
-def _file(memory: Memory) -> Path:
-    return memory.private / "rendered"
-
-
-def _read(file: Path) -> dict[str, list[str]]:
+def _noted(memory: Memory) -> dict[str, list[str]]:
     with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, list[str]])
+        return msgspec.json.decode((memory.private / _NOTE).read_bytes(), type=dict[str, list[str]])
     return {}
 
 
-def _hash(text: str) -> str:
-    return generated_header.digest(" ".join(_words(text)))
+def _hash(document: str) -> str:
+    return generated_header.digest(" ".join(_words(document)))
 
 
 def _words(document: str) -> list[str]:

@@ -126,7 +126,9 @@ def _rejected_option(memory: Memory, record: Record, body: str) -> Iterator[tupl
     if not (decisions := [other for other in similar if other.id not in linked]):
         return
     options = rejected_options.rejected_options(snapshot, decisions)
-    is_used = rejected_options.used_in(memory.repository, memory.repository.branch()[1], memory.prefix)
+    default = memory.default_branch and memory.repository.tip(f"refs/remotes/origin/{memory.default_branch}")
+    commit = default or memory.repository.branch()[1]  # a branch may have the code before the decision
+    is_used = rejected_options.used_in(memory.repository, commit, memory.prefix)
     for found in rejected_options.brought_back(snapshot, options, passages, is_used)[:1]:
         other = found.option.record
         what = f"{found.option.name!r} was {found.option.describe()}"

@@ -195,6 +195,9 @@ def _withdraw(memory: Memory, write: Writing, change: Change) -> bool:
 
     It is found by its memory_id, since a sync may have given it another id.
     """
+    with lock.hold(memory.repository.shared / "lock"):
+        recovery.recover(memory)  # the record may be half written
+    memory.asked = None  # Git's answer is from before that
     snapshot, made = load.disk(memory), next(write for write in change.writes if write.path.endswith(".md"))
     record = snapshot.find(handoff.read(made.text, made.path).record.memory_id)
     if record is None or record.status != handoff.OFFERED:

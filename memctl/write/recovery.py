@@ -31,6 +31,7 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
     if any(entry.stage == WRITING for entry in entries):
         finished = (_finish(memory, entry) for entry in entries)
         entries = drop_replaced([entry for entry in finished if entry])
+        memory.asked = None  # Git was asked before the files were written
     waiting = []
     for entry, state in pending_state.states(memory, entries):
         if state == pending_state.DONE:

@@ -136,6 +136,9 @@ def _latest_change(memory: Memory, waiting: Sequence[PendingEntry]) -> Commit | 
 def _refuse_irreversible(memory: Memory, commit: Commit) -> None:
     """Raise MemctlError for a commit that an undo of files would not revert."""
     short = commit.commit[:_SHORT]
+    if commit.commit in memory.repository.shallow():  # to Git it added every file
+        message = f"this shallow clone begins with the commit {short}, so what that changed is unknown"
+        raise MemctlError(message, "`git fetch --deepen 1` fetches the commit before it")
     is_handoff = any(path.startswith(memory.tracked(f"{HANDOFF.folder}/")) for path in commit.paths)
     if is_handoff and not commit.trailers.ops:  # the user's, with what a handoff has written
         raise MemctlError(f"the commit {short} ({commit.subject}) can't be undone: {_HANDS}", _OTHER)

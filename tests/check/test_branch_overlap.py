@@ -89,6 +89,21 @@ def test_merged_and_stacked_branches_overlap_with_none(shared: Path, memctl: Mem
     assert overlaps(memctl) == []
 
 
+def test_shallow_clone_says_what_it_needs(shared: Path, memctl: Memctl, tmp_path: Path) -> None:
+    branch(shared, memctl, "theirs", ["decide", "Use Kafka for payment events", "--rationale", "x"])
+    git(shared, "commit", "-q", "--allow-empty", "-m", "feat: more")
+    git(shared, "push", "-q", "origin", "main")
+    clone, url = tmp_path / "shallow", f"file://{tmp_path / 'origin.git'}"
+    git(tmp_path, "clone", "-q", "--depth", "1", "--no-single-branch", url, str(clone))
+    assert "git fetch --unshallow" in memctl("impact", "--branches", where=clone, code=1).err
+    git(clone, "fetch", "-q", "--unshallow")
+    git(clone, "checkout", "-q", "--orphan", "pages")  # without a common commit
+    git(clone, "commit", "-q", "-m", "pages")
+    git(clone, "push", "-q", "origin", "pages")
+    git(clone, "checkout", "-qf", "main")
+    assert memctl("impact", "--branches", where=clone).out == ""
+
+
 def test_paths_and_revisions_are_refused(shared: Path, memctl: Memctl) -> None:
     assert "--branches takes no paths" in memctl("impact", "--branches", "main...HEAD", code=2).err
 

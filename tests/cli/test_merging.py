@@ -332,6 +332,7 @@ def clones(repo: Path, tmp_path: Path) -> tuple[Path, Path]:
     git(repo, "clone", "-q", "--bare", ".", str(tmp_path / "hub"))
     for name in ("one", "two"):
         git(tmp_path, "clone", "-q", "-b", "main", "hub", name)
+        git(tmp_path / name, "config", "memctl.trusted", "true")
     share_templates(repo, tmp_path / "one", tmp_path / "two")
     return tmp_path / "one", tmp_path / "two"
 

@@ -37,6 +37,7 @@ def hub(repo: Path, tmp_path: Path) -> Path:
 def other(repo: Path, hub: Path) -> Path:
     """A second clone."""
     git(hub.parent, "clone", "-q", str(hub), str(hub.parent / "other"))
+    git(hub.parent / "other", "config", "memctl.trusted", "true")
     share_templates(repo, hub.parent / "other")
     return hub.parent / "other"
 

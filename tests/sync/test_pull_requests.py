@@ -206,6 +206,7 @@ def clones(
         git(tmp_path / "origin.git", "repack", "-adq")
         for name in (ANN, BEN, "host"):
             git(tmp_path, "clone", "-q", "origin.git", name)
+            git(tmp_path / name, "config", "memctl.trusted", "true")
             share_templates(repo, tmp_path / name)
 
     once(make, documents)

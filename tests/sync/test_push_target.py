@@ -227,9 +227,16 @@ def test_remote_that_takes_none_of_the_refs_gives_one_line_and_a_setting(
     assert "§2.1" in memctl("own", "list", where=one).out
     err = memctl("own", "acquire", "2.1", "--reason", "x", "--remote", "origin", where=one, code=1).err
     assert "if origin takes no refs/memctl/*, run `git config memctl.shareRefs false`" in err
+    assert "takes no refs/memctl/*" in memctl(*SAID, where=one, code=1).err
+    withdrawn = memctl("handoff", "list", "--all", where=one).out.split()
+    assert withdrawn[1] == "withdrawn"
+    assert git(bare, "rev-parse", "main") == git(one, "rev-parse", "HEAD")  # the remote does not offer it, either
     git(one, "config", "memctl.shareRefs", "false")
     assert memctl("sync", where=one).out.startswith("nothing to do: ")
-    done = memctl("own", "acquire", "2.1", "--reason", "x", "--remote", "origin", where=one)
+    memctl(*SAID, where=one)
+    assert owner(memctl, one) == "ben"
+    assert git(bare, "rev-parse", "main") == git(one, "rev-parse", "HEAD")
+    done = memctl("own", "acquire", "1.0", "--reason", "x", "--remote", "origin", where=one)
     assert "memctl.shareRefs is false: this clone alone knows who owns what" in done.err
     assert "memctl.shareRefs is false" in memctl("own", "list", "--remote", "origin", where=one).err
 

@@ -349,7 +349,7 @@ def test_status_says_how_far_the_branch_is_from_what_was_fetched(memctl: Memctl,
     assert "origin/main" not in memctl("status", where=one).out
     write(one, "app.py", "1\n")
     said = memctl("status", where=one).out
-    assert "is 1 commit ahead, compared with origin/main as last fetched: 1 of code wait for your `git push`" in said
+    assert "compared with origin/main as last fetched: `git push` sends 1 commit with code when you are ready" in said
     assert "memctl sync" not in said
     git(two, "switch", "-q", "--detach")
     assert memctl("status", "--json", where=two).data["upstream"] is None

@@ -70,6 +70,18 @@ def test_killed_at_any_step_leaves_the_old_or_the_new_state(
         shutil.rmtree(victim)
 
 
+def test_rendering_after_a_killed_write_shows_its_record(repo: Path, memctl: Memctl) -> None:
+    pending = repo / ".git" / "memctl" / ".memory" / "pending"
+    for step in range(1, 100):
+        assert run_until(step, repo, "learn", "Cut off") == -9
+        if list(pending.glob("[0-9]*.writing.json")):
+            break
+    assert not list((repo / ".memory").glob("learnings/*/*.md"))
+    memctl("render")
+    assert "1 open record belongs to no section" in (repo / ".memory" / "docs" / "INDEX.md").read_text()
+    memctl("check")
+
+
 def test_a_write_killed_after_its_commit_is_never_committed_again(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     command = ("decide", "Killed")
     last = steps_of(repo, tmp_path, *command)

@@ -71,3 +71,13 @@ def test_undo_refuses_the_answer_to_a_handoff(memctl: Memctl) -> None:
     made = memctl("handoff", "--to", "bob", "--section", "2.1", *words, "--json").data["id"]
     memctl("handoff", "withdraw", made)
     assert "can't be undone: sections may have changed their owner" in memctl("undo", code=1).err
+
+
+def test_first_commit_of_a_shallow_clone_is_not_undone(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    memctl("learn", "Last", "--lesson", "x")
+    clone = tmp_path / "shallow"
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repo}", str(clone))
+    told = memctl("undo", where=clone, code=1).err
+    assert "this shallow clone begins with the commit" in told
+    assert "git fetch --deepen 1" in told
+    assert "git fetch --unshallow" in memctl("list", "--at", "HEAD~1", where=clone, code=1).err

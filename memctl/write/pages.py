@@ -207,7 +207,8 @@ def _create_page(
         front["id"] = None  # its path says it
     draft = frontmatter.compose(front, body)
     stamped = freshness.stamps(snapshot, _parse_page(snapshot, draft, path))
-    return Write(path, frontmatter.compose({**front, "reviewed": stamped}, body))
+    front["reviewed"] = stamped
+    return Write(path, frontmatter.compose(front, body, formatted=snapshot.config.format > 1))
 
 
 def _edit_page(snapshot: Snapshot, page: Page, text: PageText, author: Author) -> Write:
@@ -221,7 +222,8 @@ def _edit_page(snapshot: Snapshot, page: Page, text: PageText, author: Author) -
     current = {name: getattr(page, name) for name in pages.ORDER}
     _refuse(page.kind, {**current, **values}, page.path)
     _parse_page(snapshot, new, page.path)
-    new = frontmatter_edit.replace(new, {**values, "timestamp": author.now, "agent_id": author.name}, pages.ORDER)
+    values |= {"timestamp": author.now, "agent_id": author.name}
+    new = frontmatter_edit.replace(new, values, pages.ORDER, formatted=snapshot.config.format > 1)
     stamped = freshness.stamps(snapshot, _parse_page(snapshot, new, page.path), keep=True)
     return Write(page.path, frontmatter_edit.replace(new, {"reviewed": stamped}, pages.ORDER), old)
 

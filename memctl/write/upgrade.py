@@ -45,10 +45,10 @@ def plan(memory: Memory, docs: str = "") -> Upgrade:
     """
     snapshot, is_old = load.disk(memory), memory.config.format < FORMAT
     old = files.read(memory.folder, CONFIG)
-    if is_old and memory.config.docs is True and memory.repository.remotes():
+    if memory.config.docs is True and memory.repository.remotes():
         docs = docs or DEFAULT_BRANCH
     text = _FORMAT_LINE.sub(f"format: {FORMAT}", old)
-    text = setup.with_documents(memory.repository, text, docs) if docs else text
+    text = setup.with_documents(memory.repository, text, docs) if docs and is_old else text
     config = configuration.parse(text, memory.tracked(CONFIG))
     if config.format < FORMAT:
         raise MemctlError(f"{memory.tracked(CONFIG)} has no line `format: 1`", "write the setting on a line of its own")

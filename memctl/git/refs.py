@@ -153,12 +153,6 @@ def parent(repository: Repository, commit: str) -> str:
     return commits[1] if len(commits) > 1 else ""
 
 
-def same_tree(repository: Repository, one: str, other: str) -> bool:
-    """Return whether two commits have the same files."""
-    trees = git.read(["rev-parse", f"{one}^{{tree}}", f"{other}^{{tree}}"], repository.top).split()
-    return len(set(trees)) == 1
-
-
 def message(repository: Repository, commit: str) -> str:
     """Return the message of a commit."""
     raw = git.read(["cat-file", "commit", commit], repository.top)

@@ -68,7 +68,7 @@ class CheckContext(msgspec.Struct, eq=False, dict=True):
 
     - `now`: the time, in canonical form; `counter`: counts the tokens of texts.
     - `renderer`: returns the documents as they should be.
-    - `earlier`: a function that returns the text that a file had before (in HEAD or the batch of changes under way, or
+    - `earlier`: a function that returns the text that a file had before (in HEAD, or
       in the parent of the revision that is checked), None if there was none.
     - `changed`: the paths of the decisions whose files differ from HEAD, or from the parent of that revision.
     - `staged`: the commit about to be made, None unless the index is checked.

@@ -98,15 +98,6 @@ def swap(repository: Repository, ref: str, new: str, old: str) -> bool:
             _wait_for_lock(repository, ref, deadline)
 
 
-def delete(repository: Repository, ref: str, old: str) -> bool:
-    """Delete a ref that is at commit `old`; return False if it is at another commit by now."""
-    try:
-        git.write(["update-ref", "-d", ref, old], repository.top, extra=git.ENGLISH)
-        return True
-    except git.GitFailed:
-        return False
-
-
 def _wait_for_lock(repository: Repository, ref: str, deadline: float) -> None:
     """Wait a moment for the lock of a ref, or remove a lock that a killed process left.
 

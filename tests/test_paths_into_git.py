@@ -325,6 +325,7 @@ def test_a_command_works_and_refuses_or_redacts_a_credential_in_each_of_its_text
     assert leaks(repo, *SECRETS.values()) == []
 
 
+@pytest.mark.terminal  # else the name is that of an unknown program
 @pytest.mark.parametrize("variable", ["MEMCTL_AGENT", "MEMCTL_SESSION", "GIT_AUTHOR_NAME"])
 @pytest.mark.parametrize(
     "name", ["learn", "handoff", "own acquire", "coordination join", "event emit", "checkpoint save"]

@@ -11,7 +11,7 @@ from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index, trees
 from memctl.pages import renamed_files
 from memctl.record.snapshot import Snapshot
-from memctl.store import pending_state
+from memctl.store import last_commits, pending_state
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
@@ -59,8 +59,16 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
         documents.belong_here(memory, snapshot.config),
         lambda missing: renamed_files.present_paths(memory, snapshot, missing, at=at),
         staged,
-        lambda: (git.try_read(["config", "--get-all", ALLOWED], memory.repository.top) or b"").decode().split(),
+        allowed_secrets=lambda: (
+            (git.try_read(["config", "--get-all", ALLOWED], memory.repository.top) or b"").decode().split()
+        ),
+        signatures=lambda: {} if at else _signatures(memory, snapshot),
     )
+
+
+def _signatures(memory: Memory, snapshot: Snapshot) -> dict[str, tuple[str, str]]:
+    paths = {memory.tracked(record.path): record.path for record in snapshot.records}
+    return {paths[path]: found for path, found in last_commits.signatures(memory, paths).items()}
 
 
 def _overdue_changes(memory: Memory) -> list[tuple[str, str]]:

@@ -68,7 +68,7 @@ class CheckContext(msgspec.Struct, eq=False, dict=True):
 
     - `now`: the time, in canonical form; `counter`: counts the tokens of texts.
     - `renderer`: returns the documents as they should be.
-    - `earlier`: a function that returns the text that a file had before (in HEAD or the batch of changes under way, or
+    - `earlier`: a function that returns the text that a file had before (in HEAD, or
       in the parent of the revision that is checked), None if there was none.
     - `changed`: the paths of the decisions whose files differ from HEAD, or from the parent of that revision.
     - `staged`: the commit about to be made, None unless the index is checked.
@@ -80,6 +80,7 @@ class CheckContext(msgspec.Struct, eq=False, dict=True):
     - `present_paths`: a function that takes the paths of missing files and folders; for those that were renamed, it
       returns the present path by the old one.
     - `is_staged`: whether the index is checked, before a commit.
+    - `signatures`: a function that returns who made each record by its first commit, by the record's path.
     - `allowed_secrets`: a function that returns the fingerprints of texts that the user allows in this clone.
     """
 
@@ -96,6 +97,7 @@ class CheckContext(msgspec.Struct, eq=False, dict=True):
     present_paths: Callable[[Collection[str]], Mapping[str, str]] = lambda _: {}
     is_staged: bool = False
     allowed_secrets: Callable[[], Collection[str]] = tuple
+    signatures: Callable[[], Mapping[str, tuple[str, str]]] = dict
     _suggested: int = 0
     _lines: dict[tuple[str, str], dict[str, int]] = {}
 

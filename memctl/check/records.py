@@ -35,6 +35,16 @@ def identities(subject: CheckContext) -> Iterator[Finding]:
                 yield subject.at_key(code, record.path, key, message, hint)
 
 
+def authors(subject: CheckContext) -> Iterator[Finding]:
+    """Report each record whose author is not the actor that the trailer of its first commit names."""
+    signatures = subject.signatures()
+    for record in subject.snapshot.records if signatures else ():
+        actor = signatures.get(record.path, ("", ""))[0]
+        if actor and f",{record.agent_id}," not in f",{actor},":
+            message = f"agent_id: the record names {record.agent_id}, but the commit that made it {actor}"
+            yield subject.at_key("MEM117", record.path, "agent_id", message)
+
+
 def links(subject: CheckContext) -> Iterator[Finding]:
     """Report each link to a record that does not exist, and each link without the link back in the linked record.
 

@@ -76,6 +76,9 @@ MEM115 undecided-decision warning: An accepted decision has words that leave it 
 MEM116 output-as-learning warning: A learning consists of a program's output.
     A line of a log, a diff or a measurement does not help people who were not there. Write in words what follows from
     it, and keep the output as `--evidence`.
+MEM117 signed-by-another warning: A record names another author than the commit that made it.
+    Whoever recorded it gave another name as `agent_id`, which packs show with a mark. If that is right, ignore the
+    finding; otherwise correct `agent_id`. Imported records, and commits without memctl's trailers, are not compared.
 
 MEM201 broken-code-reference error: A page refers to a file that does not exist.
     Every reference from level 3 to level 4 must lead to a file. `memctl check --fix` writes the new path of a renamed

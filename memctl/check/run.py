@@ -32,6 +32,7 @@ _CHECKS: tuple[tuple[Callable[[CheckContext], Iterator[Finding]], tuple[str, ...
     (records.sizes, ("MEM111",)),
     (records.control_characters, ("MEM112",)),
     (records.contents, ("MEM114", "MEM115", "MEM116")),
+    (records.authors, ("MEM117",)),
     (references.code_of_pages, ("MEM201", "MEM202")),
     (references.code_of_records, ("MEM203", "MEM204")),
     (references.sections, ("MEM205",)),

@@ -29,7 +29,7 @@ from memctl.write.commit import Outcome
 @click.option(
     "--drop", is_flag=True, help="Forget changes that were undone outside memctl: those of the given ids, or all."
 )
-@click.option("--batch", is_flag=True, hidden=True)  # hooks of older versions call it: it does nothing any more
+@click.option("--batch", is_flag=True, hidden=True, help="Do nothing: hooks of older versions call it.")
 @click.option("--allow-accepted", is_flag=True, help="Also commit edits of the text of an accepted decision.")
 @click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
 @write_command.strict_option

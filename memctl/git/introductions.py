@@ -22,7 +22,10 @@ from memctl.text import timestamps
 # With `-c` Git lists for a merge only the files that differ from all of its parents. The settings log.showRoot and
 # log.follow could hide the files of a root commit and add those of another path.
 _LOG = (*git.LOG, "-z", "-c", "--raw", "--no-abbrev", "--no-renames", "--root", "--no-follow")
-_FORMAT = "--format=%x1e%H %ct %(trailers:key=Memctl-Op,valueonly,separator=%x2C)"
+_FORMAT = "--format=%x1e%H %ct" + "".join(
+    f" %(trailers:key=Memctl-{key},valueonly,separator=%x2C)" for key in ("Op", "Actor")
+)
+_FORMAT += "%x1f%an"
 _SILENT = {"maintain", "upgrade"}  # operations that change a record's counts or form, and not what it says
 _NULL_DIGIT = "0"  # Git writes zeros in place of the id of a blob that does not exist
 
@@ -32,7 +35,8 @@ class Introduction(msgspec.Struct, frozen=True):
 
     `before` has the blob ids that the file had in the commit's parents, so that a caller can ignore a commit that
     changed nothing but a record's retrieval counts or its form. Only merges and the commits of `memctl maintain` and
-    `memctl upgrade` may be such commits; for any other, `before` is ().
+    `memctl upgrade` may be such commits; for any other, `before` is (). `operations` and `actor` are what the commit's
+    trailers say, joined by commas, and `author` is its author by Git.
     """
 
     path: str
@@ -40,6 +44,9 @@ class Introduction(msgspec.Struct, frozen=True):
     commit: str
     seconds: int
     before: tuple[str, ...] = ()
+    operations: str = ""
+    actor: str = ""
+    author: str = ""
 
 
 def introductions(repository: Repository, paths: Sequence[str], *revisions: str) -> Iterator[Introduction]:
@@ -48,12 +55,12 @@ def introductions(repository: Repository, paths: Sequence[str], *revisions: str)
     `revisions` are commits, whose histories are read, ranges such as "OLD..NEW", or options of `git log` such as
     "--branches". Raises GitFailed.
     """
-    commit, seconds, is_counting = "", 0, False
+    commit, seconds, operations, actor, author = "", 0, "", "", ""
     items = git.stream([*_LOG, "--full-history", _FORMAT, *revisions, "--", *paths], repository.top)
     for item in items:
         if item.startswith(b"\x1e"):
-            commit, when, operations = item[1:].decode(errors="replace").split(" ", 2)
-            seconds, is_counting = int(when), not _SILENT.isdisjoint(operations.split(","))
+            commit, when, operations, names = item[1:].decode(errors="replace").split(" ", 3)
+            seconds, (actor, _, author) = int(when), names.partition("\x1f")
         elif columns := item.lstrip(b"\n").decode().split():
             # A colon and a mode for each parent, then the mode now; a blob for each parent, then the blob now.
             parents = columns[0].count(":")
@@ -61,8 +68,9 @@ def introductions(repository: Repository, paths: Sequence[str], *revisions: str)
             before = columns[parents + 1 : 2 * parents + 1]
             if blob.strip(_NULL_DIGIT) and blob not in before:  # else the file was deleted, or only its mode changed
                 former = (blob for blob in before if blob.strip(_NULL_DIGIT))
+                is_counting = not _SILENT.isdisjoint(operations.split(","))
                 counts_before = tuple(former) if is_counting or parents > 1 else ()
-                yield Introduction(path, blob, commit, seconds, counts_before)
+                yield Introduction(path, blob, commit, seconds, counts_before, operations, actor, author)
 
 
 def latest(

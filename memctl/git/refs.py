@@ -98,15 +98,6 @@ def swap(repository: Repository, ref: str, new: str, old: str) -> bool:
             _wait_for_lock(repository, ref, deadline)
 
 
-def delete(repository: Repository, ref: str, old: str) -> bool:
-    """Delete a ref that is at commit `old`; return False if it is at another commit by now."""
-    try:
-        git.write(["update-ref", "-d", ref, old], repository.top, extra=git.ENGLISH)
-        return True
-    except git.GitFailed:
-        return False
-
-
 def _wait_for_lock(repository: Repository, ref: str, deadline: float) -> None:
     """Wait a moment for the lock of a ref, or remove a lock that a killed process left.
 
@@ -151,12 +142,6 @@ def parent(repository: Repository, commit: str) -> str:
     """Return the first parent of a commit, "" if it has none."""
     commits = git.read(["rev-list", "--parents", "--max-count=1", commit], repository.top).decode().split()
     return commits[1] if len(commits) > 1 else ""
-
-
-def same_tree(repository: Repository, one: str, other: str) -> bool:
-    """Return whether two commits have the same files."""
-    trees = git.read(["rev-parse", f"{one}^{{tree}}", f"{other}^{{tree}}"], repository.top).split()
-    return len(set(trees)) == 1
 
 
 def message(repository: Repository, commit: str) -> str:

@@ -17,7 +17,7 @@ from memctl.record import pages
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
-from memctl.store.last_commits import LastCommit, last_commits
+from memctl.store.last_commits import LastCommit, last_commits, signatures
 from memctl.store.memory import Memory
 from memctl.team.coordination_ref import ref
 from memctl.text import timestamps
@@ -130,8 +130,11 @@ def origins_of(
         drift, moved = _code(memory, snapshot, referring, last, at)
     except git.GitFailed:  # a partial clone lacks the history
         return {record.path: RecordOrigin(_UNKNOWN) for record in wanted.values()}
+    signed = signatures(memory, wanted) if at is None else {}
     return {
-        r.path: RecordOrigin(_name(commits.get(path)), drift.get(r.path, {}), moved.get(r.path, {}))
+        r.path: RecordOrigin(
+            _name(commits.get(path)), *signed.get(path, ("", "")), drift.get(r.path, {}), moved.get(r.path, {})
+        )
         for path, r in wanted.items()
     }
 

@@ -26,12 +26,21 @@ class RecordOrigin(msgspec.Struct, frozen=True):
 
     `commit` is a text such as "3f2a9c01d4" or "none yet". The keys of `drift` and `moved` are code references of the
     record, such as "src/pay.py:8". `drift` has "changed since" or "gone" for code that has changed after the commit,
-    and `moved` the present paths of files that were renamed.
+    and `moved` the present paths of files that were renamed. `actor` and `author` say who made the record, as
+    `last_commits.signatures` returns them.
     """
 
     commit: str
+    actor: str = ""
+    author: str = ""
     drift: Mapping[str, str] = {}
     moved: Mapping[str, str] = {}
+
+    def signed(self, agent: str) -> str:
+        """Return who made a record that names `agent`, with what its first commit says against it."""
+        if self.actor:
+            return agent if f",{agent}," in f",{self.actor}," else f"{agent} (recorded by {self.actor})"
+        return f"{self.author} (unverified)" if self.author else agent
 
     def described(self, ref: str) -> str:
         """Return a code reference with what changed in parentheses: "src/pay.py:8 (now src/card.py, changed since)"."""
@@ -71,11 +80,12 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
     """
     origin = origins.get(record.path)
     code = [origin.described(ref) if origin else ref for ref in record.code_refs]
+    by = origin.signed(record.agent_id) if origin else record.agent_id
     blockers = (snapshot.find(name) for name in record.blocked_by if record.is_open)
     facts = facts_of({
         "status": record.status, "completion": record.completion_percentage, "severity": record.severity,
         "blocked_by": ", ".join(other.id for other in blockers if other is not None and other.is_open),
-        "importance": record.importance, "date": record.timestamp, "by": record.agent_id, "section": record.section,
+        "importance": record.importance, "date": record.timestamp, "by": by, "section": record.section,
         "tags": ", ".join(record.tags), "code": ", ".join(code), "commit": origin.commit if origin else None,
     })  # fmt: skip
     body = snapshot.body(record)

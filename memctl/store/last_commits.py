@@ -17,7 +17,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import git, trees
 from memctl.git.introductions import Introduction, introductions
-from memctl.record.kinds import BY_FOLDER
+from memctl.record.kinds import BY_FOLDER, KINDS
 from memctl.record.record_form import differs_only_in_retrievals
 from memctl.store import files, load
 from memctl.store.cache import Cache
@@ -25,9 +25,11 @@ from memctl.store.memory import Memory
 
 _HEAD = "introductions"  # the key under which the cache's state has the commit whose history is in the table
 _INSERT = """
-INSERT INTO introductions VALUES (:path, :blob, :id, :seconds, :before) ON CONFLICT DO UPDATE
-SET id = excluded.id, seconds = excluded.seconds, before = excluded.before WHERE excluded.seconds >= seconds
+INSERT INTO introductions VALUES (:path, :blob, :id, :seconds, :before, :actor, :author) ON CONFLICT DO UPDATE
+SET id = excluded.id, seconds = excluded.seconds, before = excluded.before, actor = excluded.actor,
+author = excluded.author WHERE excluded.seconds >= seconds
 """
+_SIGNING = {"commit", *(kind.verb for kind in KINDS.values())}  # operations whose actor is the author of new records
 _SELECT = "SELECT path, blob, id, seconds, before FROM introductions"
 _Find = Callable[[str, str], Introduction | None]  # by path and blob
 _Read = Callable[[str], str]  # by path the blob id of the text in the cache, "" if no commit introduced this text
@@ -189,7 +191,37 @@ def _update_table(memory: Memory, cache: Cache, head: str) -> bool:
 
 
 def _row(introduction: Introduction) -> dict[str, str | int]:
-    return {**msgspec.structs.asdict(introduction), "id": introduction.commit, "before": " ".join(introduction.before)}
+    values = {
+        **msgspec.structs.asdict(introduction),
+        "id": introduction.commit,
+        "before": " ".join(introduction.before),
+    }
+    says = not introduction.operations or not _SIGNING.isdisjoint(introduction.operations.split(","))
+    values["actor"] = introduction.actor if says else ""
+    values["author"] = "" if introduction.operations or introduction.actor else introduction.author
+    return values
+
+
+def signatures(memory: Memory, paths: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return who made each of the records at `paths`: the actor that the trailer of its first commit names, or else "",
+    and if that commit has no trailer, the commit's author.
+
+    Both are "" for an import and the like, which bring records of others. Records without a commit are left out, and so
+    are those of the oldest commit of a shallow clone, and all if the cache can't be used.
+    """
+    head, found = memory.repository.branch()[1], dict[str, tuple[str, str]]()
+    with suppress(sqlite3.DatabaseError, git.GitFailed):
+        cache = load.open_cache(memory)
+        if head and _update_table(memory, cache, head):
+            ends = memory.repository.shallow()
+            for some in trees.batched(list(paths)):
+                among = f"path IN ({', '.join('?' * len(some))})"
+                statement = (
+                    f"SELECT path, actor, author, id, MIN(seconds) FROM introductions WHERE {among} GROUP BY path"
+                )
+                rows = cache.database.execute(statement, some)
+                found |= {path: (actor, author) for path, actor, author, commit, _ in rows if commit not in ends}
+    return found
 
 
 def _stored_head(cache: Cache) -> tuple[str, str]:

@@ -44,7 +44,7 @@ CREATE TABLE code_refs (file TEXT, path TEXT, PRIMARY KEY (file, path)) WITHOUT 
 CREATE TABLE packed (only_open INTEGER PRIMARY KEY, records BLOB);
 CREATE TABLE kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;
 CREATE TABLE introductions (
-    path TEXT, blob TEXT, id TEXT, seconds INTEGER, before TEXT, PRIMARY KEY (path, blob)
+    path TEXT, blob TEXT, id TEXT, seconds INTEGER, before TEXT, actor TEXT, author TEXT, PRIMARY KEY (path, blob)
 ) WITHOUT ROWID;
 CREATE TABLE updates (number INTEGER, path TEXT, blob TEXT);
 CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import git, refs, remotes, tree_merge
+from memctl.git import git, refs, remotes, tree_merge, trees
 from memctl.git.remotes import Upstream
 from memctl.git.tree_merge import Leaf
 from memctl.pages import documents as comparing
 from memctl.pages.links import FOLDER, SOURCES
+from memctl.pages.render import Renderer
 from memctl.record.change import Change, RecordAction
 from memctl.record.config import parse as parse_config
 from memctl.record.snapshot import Snapshot
@@ -143,15 +144,22 @@ def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Lea
         return {}, ""
     try:
         making = documents.renderer(memory, snapshot)
-        # In format 2 an edit by hand is found from HEAD's commits, and stays in them.
+        # In format 2 an edit by hand is found from HEAD's commits, so only this clone's are known.
         comparison = comparing.compare(making, force=not making.has_hashes)
-        texts = dict(comparison.stale)
+        texts = {path: text for path, text in comparison.stale.items() if not _is_edited_here(memory, making, path)}
         if comparison.sources_stale:
             texts[f"{FOLDER}/{SOURCES}"] = making.sources()
     except MemctlError as error:
         return {}, f"the documents could not be rendered: {error.message}"
     warning = "; ".join(f"some documents could not be rendered: {why}" for why in comparison.faults)
     return {**dict.fromkeys(comparison.orphans), **tree_merge.store_files(memory.repository, texts)}, warning
+
+
+def _is_edited_here(memory: Memory, making: Renderer, path: str) -> bool:
+    """Return whether a document of a merged memory of format 2 is this clone's, and somebody has edited it."""
+    text = comparing.current_text(making.snapshot, path) or ""
+    is_ours = text == trees.text(memory.repository, "HEAD", memory.tracked(path))
+    return is_ours and not making.has_hashes and making.is_edited(path, text)
 
 
 def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:

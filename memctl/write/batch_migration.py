@@ -50,7 +50,7 @@ def reopen(memory: Memory) -> None:
         if change.paths:
             entry = journal.begin(memory.pending, change, held=False, base=base, allow_secret=True)
             journal.advance(entry, PENDING)
-        memory.remarks.append(f"an older memctl left a batch of {change.title} open: they become one commit")
+        memory.remarks.append(f"an older memctl left a batch open, which becomes one commit: {change.title}")
     marker.unlink()
 
 
@@ -65,15 +65,16 @@ def _change(memory: Memory, base: str, tip: str) -> Change:
     args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", base, tip, "--", memory.prefix]
     versions = undo.versions(memory, git.paths(git.read(args, repository.top)), base, tip)
     actions = (
-        RecordAction(op, name, commit.subject.removeprefix(f"{commit_message.TYPE}: "))
+        RecordAction(op, name, commit.subject.removeprefix(f"{commit_message.TYPE}: {op} {name} "))
         for commit in made
         for op in commit.trailers.ops
         for name in commit.trailers.ids
     )
+    identifiers = tuple(dict.fromkeys(name for commit in made for name in commit.trailers.ids))
     return Change(
         op="squash",
-        title=quantity(len(made), "change"),
-        ids=tuple(dict.fromkeys(name for commit in made for name in commit.trailers.ids)),
+        title=": ".join(filter(None, (quantity(len(made), "change"), ", ".join(identifiers)))),
+        ids=identifiers,
         writes=tuple(Write(path, new, old) for path, old, new in versions if new is not None),
         deletes=tuple(Delete(path, old) for path, old, new in versions if new is None and old is not None),
         deeds=tuple(actions),

@@ -189,14 +189,18 @@ def with_author(memory: Memory, change: Change, reason: str = "") -> Change:
 def _groups(entries: Sequence[PendingEntry], *, in_one: bool = False) -> list[list[PendingEntry]]:
     """Return the entries in groups that share files; each is one commit, since the disk has only their last state.
 
-    Undone entries are left out. With `in_one` all others are one group.
+    Undone entries are left out. With `in_one` those that memctl does not commit by itself are one group, too.
     """
-    if in_one or len(entries) == 1:
-        return list(filter(None, [[entry for entry in entries if not entry.undone]]))
+    if len(entries) == 1 and not entries[0].undone:
+        return [list(entries)]
     groups: list[list[PendingEntry]] = []
     for entry in (entry for entry in entries if not entry.undone):
-        paths = set(entry.change.paths)
-        touching = [group for group in groups if any(paths & set(other.change.paths) for other in group)]
+        paths, joins = set(entry.change.paths), in_one and entry.held
+        touching = [
+            group
+            for group in groups
+            if any(paths & set(other.change.paths) or (joins and other.held) for other in group)
+        ]
         groups = [group for group in groups if group not in touching]
         groups.append([*(other for group in touching for other in group), entry])
     return groups

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable
+from contextlib import suppress
 
 from memctl.errors import CredentialFound, MemctlError
 from memctl.git import trees
 from memctl.pages import generated_header
-from memctl.pages.links import FOLDER
+from memctl.pages.links import FOLDER, SOURCES
 from memctl.record import pages
 from memctl.record.change import Change, Delete, Write, rewords
 from memctl.record.errors import InvalidRecord
@@ -124,7 +125,11 @@ def _is_edited_document(memory: Memory, path: str, text: str, before: str | None
     """Return whether a file with the text `text`, and in HEAD `before`, is a rendered document that a person edited."""
     if not path.startswith(f"{FOLDER}/") or before is None or generated_header.split(before) is None:
         return False
-    return documents.renderer(memory, load.disk(memory)).is_edited(path, text)
+    making, name = documents.renderer(memory, load.disk(memory)), path.rpartition("/")[2]
+    wanted = None
+    with suppress(MemctlError, KeyError):  # a broken template, a page that is gone
+        wanted = making.sources() if name == SOURCES else making.document(name)
+    return making.is_edited(path, text, wanted)
 
 
 def advice(memory: Memory, path: str) -> str:

@@ -29,6 +29,7 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
         return []
     files.remove_leftovers(memory.folder)
     if any(entry.stage == WRITING for entry in entries):
+        memory.asked = None  # Git's answer is from before these files are written
         finished = (_finish(memory, entry) for entry in entries)
         entries = drop_replaced([entry for entry in finished if entry])
         memory.asked = None  # Git was asked before the files were written

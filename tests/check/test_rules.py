@@ -430,6 +430,19 @@ PLANTED: dict[str, dict[str, Fault]] = {
             "learnings/2025-11/LRN-2025-11-04-001-tests.md", 2, ["learn", "Tests", "--lesson", "took 41.7 s"]
         ),
     },
+    "MEM117": {
+        "recorded for somebody": run(
+            "learnings/2025-11/LRN-2025-11-04-001-keys.md",
+            "agent_id",
+            ["learn", "Keys", "--lesson", "Rotate them each month", "--agent", "Linus"],
+        ),
+        "changed later": run(
+            "learnings/2025-11/LRN-2025-11-04-001-keys.md",
+            "agent_id",
+            ["learn", "Keys", "--lesson", "Rotate them each month"],
+            ["edit", "LRN-2025-11-04-001", "--set", "agent_id=Linus"],
+        ),
+    },
     "MEM201": {
         "in a text": edit(TOKENS, "§4.src/payment/keys.py", "§4.src/payment/none.py"),
         "in code_refs": edit(TOKENS, "src/auth/jwt.py:4", "src/auth/none.py:4"),
@@ -861,6 +874,17 @@ NEAR: dict[str, dict[str, Near]] = {
     "MEM116": {
         "a number in a sentence": after(["learn", "Retries", "--lesson", "A retry after 30 s hides a full pool"]),
         "a warning": after(["learn", "Keys", "--lesson", "WARNING: never rotate keys"]),
+    },
+    "MEM117": {
+        "recorded under the own name": after(["learn", "Keys", "--lesson", "Rotate them each month"]),
+        "imported": Near(
+            lambda _, memctl: memctl(
+                "import",
+                "-",
+                stdin='{"memory_type": "learning", "title": "Keys", "agent_id": "Linus", "lesson": "Rotate them"}',
+            )
+        ),
+        "committed without memctl": Near(lambda hand, _: hand.git("commit", "-qam", "by hand", "--allow-empty")),
     },
     "MEM201": {
         "in code": beside(TOKENS, "\n`§4.none.py`\n\n```\nsee §4.none.py\n```\n"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -86,7 +88,8 @@ def test_command_that_needs_permission_takes_every_option(
     """The user sees the whole line, and says yes to it."""
     made = memctl("learn", "Look at the pool first").id
     monkeypatch.setenv("CLAUDECODE", "1")
-    memctl("prompt", "system", "--out", str(repo / "prompt.md"))
+    command = [sys.executable, "-m", "memctl", "prompt", "system", "--out", "prompt.md"]
+    subprocess.run(command, cwd=repo, check=True, stdin=subprocess.DEVNULL)
     assert (repo / "prompt.md").exists()
     memctl("edit", made, "--set", "lesson=The word is hunter2-Zebra-77 as password=hunter2Zebra77", "--allow-secret")
 

@@ -181,3 +181,23 @@ def test_person_may_record_for_somebody_else(repo: Path, memctl: Memctl, termina
     (made,) = memctl("list", "--json").data["records"]
     assert made["agent_id"] == "Linus"
     assert run(repo, "edit", made["id"], "--set", "agent_id=Ada", stdin=terminal).returncode == 0
+
+
+def test_pack_says_who_made_a_record_by_its_commit(repo: Path, memctl: Memctl, terminal: int) -> None:
+    for title, *options in (("Own",), ("Theirs", "--agent", "Linus"), ("By hand",)):
+        assert run(repo, "learn", title, "--lesson", "x", *options, stdin=terminal).returncode == 0
+    by_hand = next((repo / ".memory/learnings").rglob("*by-hand.md"))
+    git(repo, "mv", str(by_hand), str(by_hand).replace("by-hand", "without-memctl"))
+    git(repo, "commit", "-qm", "docs: squashed")
+    lines = memctl("rehydrate", "--budget", "3000").out.splitlines()
+    by = {line.split(" | ")[0][-3:]: part for line in lines for part in line.split(" | ") if part.startswith("by ")}
+    assert by == {"001": "by Ada", "002": "by Linus (recorded by Ada)", "003": "by Ada (unverified)"}
+    memctl("show", "LRN-2025-11-04-002")
+    assert memctl("check", "--select", "MEM117").out.count("MEM117") == 1
+
+
+def test_shallow_clone_does_not_judge_who_made_its_oldest_records(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    memctl("learn", "Theirs", "--lesson", "x", "--agent", "Linus")
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repo}", str(tmp_path / "shallow"))
+    assert "| by Linus |" in memctl("rehydrate", where=tmp_path / "shallow").out
+    assert "MEM117" not in memctl("check", where=tmp_path / "shallow", code=None).out

@@ -40,6 +40,7 @@ def clone(bare: Path, repo: Path, tmp_path: Path) -> Clone:
         git(tmp_path, "clone", "-q", str(bare), str(tmp_path / name))
         share_templates(repo, tmp_path / name)
         set_tag(tmp_path / name)
+        git(tmp_path / name, "config", "memctl.trusted", "true")
         return tmp_path / name
 
     return make

@@ -80,6 +80,7 @@ def test_commits_that_only_the_fork_has_are_merged_by_a_sync_with_it(
     memctl: Memctl, one: Path, bare: Path, fork: Path, tmp_path: Path
 ) -> None:
     git(tmp_path, "clone", "-q", str(fork), str(tmp_path / "third"))
+    git(tmp_path / "third", "config", "memctl.trusted", "true")
     memctl("decide", "By third", where=tmp_path / "third")
     git(tmp_path / "third", "push", "-q")
     memctl("learn", "By one", where=one)

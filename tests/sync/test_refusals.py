@@ -148,6 +148,7 @@ def test_shallow_clone_without_the_common_commit_is_refused(
 ) -> None:
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{bare}", str(shallow))
+    git(shallow, "config", "memctl.trusted", "true")
     memctl("learn", "By shallow", where=shallow)
     start = git(bare, "rev-list", "--max-parents=0", "main").strip()
     side = git(bare, "commit-tree", "-p", start, "-m", "side", f"{start}^{{tree}}").strip()
@@ -158,6 +159,7 @@ def test_shallow_clone_without_the_common_commit_is_refused(
 def test_shallow_clone_with_the_common_commit_is_synced(memctl: Memctl, one: Path, bare: Path, tmp_path: Path) -> None:
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{bare}", str(shallow))
+    git(shallow, "config", "memctl.trusted", "true")
     memctl("learn", "By shallow", where=shallow)
     memctl("decide", "By one", where=one)
     memctl("sync", where=one)

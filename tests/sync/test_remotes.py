@@ -149,6 +149,7 @@ def test_memory_in_a_subfolder_is_synced_with_its_code(memctl: Memctl, repo: Pat
     clones = [tmp_path / "left", tmp_path / "right"]
     for number, folder in enumerate(clones):
         git(tmp_path, "clone", "-q", str(tmp_path / "nested.git"), str(folder))
+        git(folder, "config", "memctl.trusted", "true")
         memctl("decide", f"By {number}", where=folder / "services" / "shop")
         write(folder, f"services/shop/code{number}.py", "1\n")
     for folder in (*clones, clones[0]):

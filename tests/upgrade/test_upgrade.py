@@ -242,7 +242,8 @@ def test_pending_changes_are_committed_in_order_with_their_messages(memctl: Memc
     new = (f"-{commits(repo) - before}", "--reverse")
     if is_first:
         subjects = git(repo, "log", *new, "--format=%s").splitlines()
-        assert [subject.split(" ", 3)[-1].removeprefix("(lesson) ") for subject in subjects[:4]] == WAITING
+        found = [subject.split(" ", 3)[-1].removeprefix("(lesson) ") for subject in subjects[:4]]
+        assert all(map(str.startswith, WAITING, (subject.removesuffix("…") for subject in found)))
     assert all(title in git(repo, "log", *new, "--format=%B") for title in WAITING)
     assert "pending:" not in memctl("status").out
     assert git(repo, "status", "--porcelain") == ""
@@ -258,7 +259,7 @@ def test_a_write_of_each_kind_is_one_commit(
     for command in WRITES:
         before = commits(settled)
         memctl(*command)
-        if mode == "batch":
+        if mode == "later":
             assert commits(settled) == before or command[0] == "handoff", command
             memctl("commit")
         assert commits(settled) == before + 1, command
@@ -366,6 +367,8 @@ def test_changes_of_another_clone_are_merged_after_the_upgrade(memctl: Memctl, s
     memctl("sync")
     git(place, "clone", "-q", "origin.git", "other")
     memctl("install", "git", where=place / "other")
+    for clone in (settled, place / "other"):
+        git(clone, "config", "memctl.commits", "each")
     memctl("edit", "STA-2025-11-02-001", "--add", "tags=api", where=place / "other")
     memctl("sync", where=place / "other")
     memctl("edit", "STA-2025-11-02-001", "--set", "completion_percentage=90")
@@ -374,11 +377,11 @@ def test_changes_of_another_clone_are_merged_after_the_upgrade(memctl: Memctl, s
     assert (record["tags"], record["completion_percentage"]) == (["api"], 90)
 
 
-def test_memory_of_the_older_memctl_can_use_batches(memctl: Memctl, settled: Path) -> None:
+def test_the_setting_of_batches_leaves_commits_to_the_user(memctl: Memctl, settled: Path) -> None:
     git(settled, "config", "memctl.commits", "batch")
     before = git(settled, "rev-parse", "HEAD")
-    memctl("decide", "In a batch")
-    memctl("edit", "STA-2025-11-02-001", "--add", "tags=batched")
+    memctl("decide", "Not committed yet")
+    memctl("edit", "STA-2025-11-02-001", "--add", "tags=waiting")
     assert git(settled, "rev-parse", "HEAD") == before
     assert memctl("log", "--json", "--limit", "2").data["commits"][0]["ops"] == ["edit"]
     memctl("commit")
@@ -407,13 +410,26 @@ def with_batches(repo: Path, is_first: bool) -> Path:
     return repo
 
 
-def test_the_open_batch_is_read_and_each_of_its_changes_is_listed(memctl: Memctl, with_batches: Path) -> None:
+def test_the_open_batch_is_announced_and_then_one_commit_that_lists_its_changes(
+    memctl: Memctl, with_batches: Path
+) -> None:
+    before = state(with_batches)
+    assert "an older memctl left a batch of changes open here: the next write" in memctl("status", code=None).err
+    assert state(with_batches) == before
     assert batched(memctl) == BATCHED
     assert batched(memctl, "--at", "HEAD")["DEC-2025-11-07-001"] != 8
+    tip = git(with_batches, "rev-parse", "refs/memctl/changes/main")
+    told = memctl("commit").err
+    assert told.count("an older memctl left a batch open, which becomes one commit: 3 changes: ISS-2025-11-07-001") == 1
     log = memctl("log", "DEC-2025-11-07-001").out
-    assert "Queue connections" in log
-    assert "It matters" in log
-    assert "resolve" in memctl("log", "ISS-2025-11-07-001").out
+    assert "    edit: (importance 8) Queue connections\n" in log
+    assert "    why: It matters\n" in log
+    assert "    resolve: The queue is full\n" in memctl("log", "ISS-2025-11-07-001").out
+    assert git(with_batches, "rev-parse", "refs/memctl/batches/main") == tip
+    assert "batch" not in memctl("status").err
+    git(with_batches, "config", "memctl.commits", "later")
+    memctl("learn", "The next")
+    assert git(with_batches, "log", "-1", "--format=%s", "refs/memctl/changes").endswith(" The next\n")
 
 
 @pytest.mark.parametrize("command", [("commit",), ("decide", "A third region"), ("sync",)], ids=lambda args: args[0])
@@ -568,6 +584,7 @@ def test_claude_codes_session_goes_on_and_its_page_is_committed(
     assert "Refunds by card" in after
     fire(settings, "Stop", **session)
     fire(settings, "SessionEnd", reason="exit", **session)
+    memctl("commit")
     assert git(repo, "log", "-1", "--format=%s", "--", f".memory/sessions/{LIVE}.md").startswith("docs(memory): ")
     assert "| `src/card.py` |" in memctl("session", "show", LIVE).out
     assert memctl("checkpoint", "show", "--json").data["session"] == LIVE

@@ -223,6 +223,7 @@ def test_same_memory_renders_to_the_same_bytes_anywhere(
     for number, clone in enumerate(clones):
         clone.parent.mkdir(parents=True, exist_ok=True)
         git(shop, "clone", "-q", str(shop), str(clone))
+        git(clone, "config", "memctl.trusted", "true")
         shutil.rmtree(docs(clone))
         monkeypatch.setenv("MEMCTL_NOW", f"202{number}-01-01T00:00:00Z")
         monkeypatch.setenv("MEMCTL_AGENT", f"agent{number}")
@@ -330,6 +331,7 @@ def test_documents_can_be_taken_out_of_git_and_back(shop: Path, memctl: Memctl, 
     assert memctl("render", "--check").err == "all documents are up to date\n"
     clone = tmp_path / "clone"
     git(shop, "clone", "-q", str(shop), str(clone))
+    git(clone, "config", "memctl.trusted", "true")
     assert memctl("render", "--check", where=clone).err == "all documents are up to date\n"
     memctl("decide", "Elsewhere", where=clone)
     assert not docs(clone).exists()

@@ -213,6 +213,7 @@ def test_remote_decides_between_handoffs_in_two_clones(
     memctl("own", "acquire", "2.1", "--remote", "hub")
     other = tmp_path / "other"
     git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), str(other))
+    git(other, "config", "memctl.trusted", "true")
     git(other, "remote", "add", "hub", "../hub.git")
     running = [
         process(where, *OFFER[:2], name, *OFFER[3:], "--remote", "hub")

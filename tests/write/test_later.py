@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -210,6 +212,46 @@ def test_switch_takes_waiting_changes_along_or_is_refused(later: Path, memctl: M
     assert git(later, "branch", "--show-current").strip() == "main"
     assert waiting(memctl) == 1
     assert "?" in subjects(memctl)[-1]
+
+
+def test_rebase_goes_on_beside_new_records_and_refuses_as_git_does(later: Path, memctl: Memctl) -> None:
+    git(later, "switch", "-qc", "topic")
+    (later / "app.py").write_text("2\n")
+    git(later, "commit", "-qam", "code")
+    old = memctl("learn", "Waits").id
+    git(later, "add", "-A")
+    git(later, "commit", "-qm", "record")
+    memctl("learn", "New")
+    git(later, "checkout", "-q", "--", ".memory/docs")
+    git(later, "switch", "-q", "main")
+    git(later, "commit", "-q", "--allow-empty", "-m", "upstream")
+    git(later, "rebase", "-q", "main", "topic")
+    assert waiting(memctl) == 1
+    memctl("edit", old, "--add", "tags=x")
+    before = tree(later)
+    git(later, "rebase", "-q", "--autostash", "main~1")
+    assert tree(later) == before
+    assert (waiting(memctl), staged(later)) == (2, "")
+
+
+def test_the_precommit_framework_stashes_and_restores_what_waits(later: Path, memctl: Memctl) -> None:
+    pytest.importorskip("pre_commit", reason="the pre-commit framework is not installed")
+    run = f"{sys.executable} -m memctl check --staged"
+    hooks = f"[{{id: memctl, name: memctl, entry: {run}, language: system, pass_filenames: false, always_run: true}}]"
+    (later / ".pre-commit-config.yaml").write_text(f"repos:\n- repo: local\n  hooks: {hooks}\n")
+    git(later, "add", ".pre-commit-config.yaml")
+    git(later, "commit", "-qm", "hooks")
+    old = memctl("learn", "Old").id
+    memctl("commit")
+    subprocess.run([sys.executable, "-m", "pre_commit", "install"], cwd=later, check=True, capture_output=True)
+    memctl("edit", old, "--add", "tags=x")
+    path = memctl("learn", "New").out.split()[1]
+    before = tree(later)
+    git(later, "add", path)
+    git(later, "commit", "-qm", "one of two")
+    assert git(later, "show", "--format=", "--name-only").split() == [path]
+    assert tree(later) == before
+    assert (waiting(memctl), staged(later)) == (1, "")
 
 
 TAKEN_BACK: dict[str, Callable[[Path], object]] = {

@@ -20,7 +20,7 @@ from memctl.record.pages import kind_at
 from memctl.record.parser import parse_new
 from memctl.store import changes_ref, files, journal, lock, memory_root, pending_state
 from memctl.store.journal import PendingEntry
-from memctl.store.memory import Memory
+from memctl.store.memory import Memory, read_config
 from memctl.store.sequence import Sequence
 from memctl.store.sessions_ref import FOLDERS
 from memctl.team import guard
@@ -99,6 +99,8 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
                 journal.drop(entry)  # nothing is changed yet, so there is nothing to finish
                 raise
             files.replace_all(memory.folder, prepared, [delete.path for delete in change.deletes])
+            if memory_root.CONFIG in change.paths:
+                memory.config = read_config(memory.folder)  # by which the documents are rendered
             entry = journal.advance(entry, entry.written)
             waiting = recovery.drop_replaced([*waiting, entry]) if waiting else [entry]
             memory.asked = status

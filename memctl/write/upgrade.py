@@ -16,7 +16,6 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import files, load, pending_state
 from memctl.store.memory import Memory
 from memctl.store.memory_root import CONFIG
-from memctl.store.sequence import Sequence
 from memctl.text.phrases import some
 from memctl.write import setup, transaction
 from memctl.write.commit import Outcome
@@ -66,13 +65,7 @@ def plan(memory: Memory, docs: str = "") -> Upgrade:
 
 def carry_out(memory: Memory, docs: str, options: WriteOptions) -> Outcome:
     """Upgrade a memory in one commit, with its documents rendered as format 2 has them, and return the outcome."""
-
-    def change(_: Sequence) -> Change:
-        planned = plan(memory, docs)
-        memory.config = memory.config if options.dry_run else planned.config  # by which the documents are rendered
-        return planned.change
-
-    return transaction.carry_out(memory, change, options)
+    return transaction.carry_out(memory, lambda _: plan(memory, docs).change, options)
 
 
 def _readme(memory: Memory) -> list[Write]:

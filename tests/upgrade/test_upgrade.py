@@ -366,27 +366,34 @@ def test_sync_brings_branch_and_state_to_the_remote(memctl: Memctl, settled: Pat
 def test_changes_of_another_clone_are_merged_after_the_upgrade(memctl: Memctl, settled: Path, place: Path) -> None:
     memctl("sync")
     git(place, "clone", "-q", "origin.git", "other")
+    git(place / "other", "config", "memctl.trusted", "true")
     memctl("install", "git", where=place / "other")
     for clone in (settled, place / "other"):
         git(clone, "config", "memctl.commits", "each")
     memctl("edit", "STA-2025-11-02-001", "--add", "tags=api", where=place / "other")
+    memctl("commit", where=place / "other")
     memctl("sync", where=place / "other")
     memctl("edit", "STA-2025-11-02-001", "--set", "completion_percentage=90")
+    memctl("commit")
     memctl("sync")
     (record,) = memctl("show", "STA-2025-11-02-001", "--json").data["records"]
     assert (record["tags"], record["completion_percentage"]) == (["api"], 90)
 
 
-def test_the_setting_of_batches_leaves_commits_to_the_user(memctl: Memctl, settled: Path) -> None:
-    git(settled, "config", "memctl.commits", "batch")
+def test_memory_of_the_older_memctl_can_leave_commits_to_the_user(memctl: Memctl, settled: Path) -> None:
+    git(settled, "config", "memctl.commits", "later")
+    git(settled, "config", "core.hooksPath", os.devnull)
     before = git(settled, "rev-parse", "HEAD")
-    memctl("decide", "Not committed yet")
-    memctl("edit", "STA-2025-11-02-001", "--add", "tags=waiting")
+    memctl("decide", "With the code", "--rationale", "One commit")
+    memctl("edit", "STA-2025-11-02-001", "--add", "tags=api")
     assert git(settled, "rev-parse", "HEAD") == before
     assert memctl("log", "--json", "--limit", "2").data["commits"][0]["ops"] == ["edit"]
-    memctl("commit")
+    (settled / "app.py").write_text("print('sold')\n")
+    git(settled, "add", "-A")
+    git(settled, "commit", "-qm", "sell")
     assert git(settled, "rev-parse", "HEAD~1") == before
-    memctl("sync")
+    assert "With the code" in titles(memctl, "--at", "HEAD")
+    assert not memctl("status", "--json").data["pending"]
 
 
 BATCHED = {"DEC-2025-11-07-001": 8, "ISS-2025-11-07-001": "resolved"}  # what the open batch makes of records

@@ -19,7 +19,7 @@ _TITLES = {
     "check": ("New findings of `memctl check`", "new finding"),
     "governing": ("Records that govern the changed code", "governing record"),
     "record": ("Records of this branch", "changed record"),
-    "overlap": ("Open branches that concern the same", "overlap of open branches"),
+    "overlap": ("Open branches that concern the same", "overlap"),
     "stale": ("Pages to review", "stale page"),
 }
 

@@ -229,7 +229,8 @@ def _finish(memory: Memory, write: Writing, intent: Intent) -> bool:
     if intent.remote and not _has_moved(memory, intent):
         remote_state.fetch_and_merge_locked(memory, intent.remote)
     if not _has_moved(memory, intent):
-        _withdraw(memory, write, intent.change)
+        if intent.change.op == HANDOFF.verb:  # only an offer has its record before its section moves
+            _withdraw(memory, write, intent.change)
         return False
     write(memory, lambda _: _rebase(memory, intent.change), WriteOptions(allow_secret=True))
     return True

@@ -35,6 +35,7 @@ def clones(live: None, repo: Path, tmp_path: Path, memctl: Memctl, number: int) 
     found = [tmp_path / f"clone{one:02}" for one in range(number)]
     for folder in found:
         git(tmp_path, "clone", "-q", str(tmp_path / "bare.git"), str(folder))
+        git(folder, "config", "memctl.trusted", "true")
     share_templates(repo, *found)
     return found
 

@@ -73,12 +73,12 @@ def log_command(
     listed = [msgspec.structs.replace(entry, changes={}) if entry.commit in boundary else entry for entry in listed]
     current = _current_commit(memory, path, at) if id else ""
     if as_json:
-        marks = [{"is_committed": commit.commit not in open_ones} for commit in listed]
-        marks = [
-            mark | {"brought_text": commit.commit == current} if id else mark
-            for commit, mark in zip(listed, marks, strict=True)
+        commits = [
+            _data(memory, commit, boundary)
+            | {"is_committed": commit.commit not in open_ones}
+            | ({"brought_text": commit.commit == current} if id else {})
+            for commit in listed
         ]
-        commits = [_data(memory, entry, boundary) | mark for entry, mark in zip(listed, marks, strict=True)]
         is_whole = most is None or len(listed) < most
         output.json("log", {"total": len(listed) if is_whole else None, "commits": commits})
         return

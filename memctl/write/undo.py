@@ -49,13 +49,11 @@ def undo(memory: Memory, revision: str | None) -> Change:
     found = _resolve(memory, waiting, revision) if revision else _latest_change(memory, waiting)
     if isinstance(found, Commit):
         _refuse_irreversible(memory, found)
-        commit, subject, touched = (
-            found.commit,
-            found.subject,
-            versions(memory, found.paths, found.parent, found.commit),
-        )
+        touched = versions(memory, found.paths, found.parent, found.commit)
+        title = f"{found.commit[:_SHORT]} {found.subject.removeprefix(f'{TYPE}: ')}"
     else:
-        commit, subject, touched = found.recorded, f"{found.change.op} {found.change.title}", _texts(found.change)
+        touched = _texts(found.change)
+        title = f"{found.recorded[:_SHORT]} {found.change.op} {found.change.title}"
     writes, deletes = [], []
     for path, old, new in touched:
         now = files.read_if_there(memory.folder, path)
@@ -66,7 +64,7 @@ def undo(memory: Memory, revision: str | None) -> Change:
             deletes.append(Delete(path, now))
     return Change(
         op=UNDO,
-        title=f"{commit[:_SHORT]} {subject.removeprefix(f'{TYPE}: ')}",
+        title=title,
         ids=tuple(dict.fromkeys(identifier for path, *_ in touched if (identifier := ids.id_in_path(path)))),
         writes=tuple(writes),
         deletes=tuple(deletes),

@@ -138,7 +138,7 @@ def check(
 def ignore_known(subject: CheckContext, report: Report) -> Report:
     """Return a report on the staged files without demoted findings that a `check_ignore` names."""
     known = [finding for finding in report.findings if finding.is_demoted]
-    left = _without_ignored(subject, known)[0]
+    left = set(_without_ignored(subject, known)[0])
     findings = tuple(finding for finding in report.findings if not finding.is_demoted or finding in left)
     return msgspec.structs.replace(report, findings=findings, ignored=report.ignored + len(known) - len(left))
 

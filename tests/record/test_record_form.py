@@ -175,7 +175,8 @@ def test_rewriting_a_record_loses_nothing(given_values: dict[str, Any]) -> None:
     slim = record_form.to_slim(full, "shop")
     before, after = (parser.parse(text, path) for text in (full, slim))
     assert (after[0].of_project("shop"), after[1]) == before
-    assert slim == record_form.compose(whole, "Body\n", SETTINGS)
+    if not isinstance(whole.get("own"), dict):  # a mapping stays as it was written
+        assert slim == record_form.compose(whole, "Body\n", SETTINGS)
     assert frontmatter.read(slim)[0].get("own") == (None if whole.get("own") == [] else whole.get("own"))
     complete = record_form.complete(frontmatter.read(slim)[0], "shop")
     assert {name: complete[name] for name in whole if name in FIELDS and whole[name] != []} == {

@@ -39,6 +39,7 @@ FORMATS = {"markdown": "markdown", "xml": "xml", "yaml": "short", "tokens": "sho
 AUTO = "auto"
 _MICRO, _STANDARD = 500, 2_000  # tokens below which YAML and XML are chosen; rules.md#formats
 _NOTES_SHARE = 0.06  # of the budget that non-essential notes may take while items are left out
+_ALL_NAMED = 0.3  # of the budget for the list of what is left out, if that names all of it
 _LINE = 8  # least tokens of a line in the list of what is left out
 _ITEM = 25  # least tokens of an item, with its id, title and facts
 _SAMPLE = 20  # lines from which the tokens of one line are estimated
@@ -48,7 +49,7 @@ _LEAD_SHARE = 0.3  # of the items' tokens, which is a quarter of the pack with i
 _NO_WEIGHT = 100  # more than the weight of any item
 _LEAD = PackPart("critical", "Most important")
 _PROPOSED = PackPart("proposed", "Proposed, not accepted yet")
-_CHECK = PackPart("check", "Check before use")  # records whose code has changed, so that they may be outdated
+_CHECK = PackPart("check", "Check before use")  # records whose code is gone
 TOO_LARGE = "too large"
 _NAMED = 3  # titles of items that are too large for the budget, or leading and without room, at the beginning
 # Names and title of the notes with titles of items that are not whole, at the beginning and at the end.
@@ -147,6 +148,7 @@ class _PackBuilder:
         self._built: list[Item] = []  # the items of `draft.others` that were built so far
         # The last result of `left_out`, its numbers by section and kind, and the last result of `_most_lines`.
         self._left_out_cache: tuple[frozenset[str] | None, list[OmittedItem]] = None, []
+        self._lines_cache: tuple[tuple[frozenset[str], int] | None, list[OmittedItem]] = None, []
         self._totals: Counter[tuple[str, str]] = Counter()
         self._most_lines_cache: tuple[tuple[int, list[str]] | None, tuple[int, int]] = None, (0, 0)
         self._named: list[Item] = []  # items whose titles come before all others
@@ -259,8 +261,9 @@ class _PackBuilder:
         for item in self._further_items():
             if room < _ITEM or misses >= _MISSES or least <= room:
                 break
-            misses += 1
-            if self._costs[item.key] <= room and _is_new(item, bodies):
+            if self._costs[item.key] > room:
+                misses += 1
+            elif item.body.strip() and _is_new(item, bodies):
                 room -= self._costs[item.key]
                 chosen.append(item)
                 misses = 0
@@ -291,15 +294,15 @@ class _PackBuilder:
         return sum(self._count(f"## {note.title}\n\n{note.text}\n") for note in notes)
 
     def _top_up(self, frame: Frame, chosen: list[Item]) -> list[Item]:
-        """Return the items with those added that still have room beside the list of what is left out.
-
-        Here an item may have the text of another one.
-        """
+        """Return the items with those added that still have room beside the list of what is left out."""
         room = self._budget - self.cost(frame, chosen, *self._most_lines(frame, chosen))
         keys = {item.key for item in chosen}
         keys |= {item.key for part in self.draft.parts if part.limit for item in part.items}
+        bodies = {item.body for item in chosen}
         for item in (*self.draft.items(), *self._built):
             if item.key in keys or self._costs[item.key] > room or not self._may_fill(item):
+                continue
+            if not _is_new(item, bodies):
                 continue
             if item.key not in self._parts and self._least_waiting(frame, chosen) <= room:
                 break
@@ -317,7 +320,7 @@ class _PackBuilder:
         least = self.draft.leading or _NO_WEIGHT
         turns = zip_longest(*(part.items for part in self.draft.parts if part.rank != SECOND))
         items = [item for turn in turns for item in turn if item is not None]
-        return sorted(items, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
+        return sorted(items, key=lambda item: (-item.weight if item.weight >= least else 0, item.is_doubtful))
 
     def _further_items(self) -> Iterator[Item]:
         """Yield the items that follow all parts; each is built once, when it is first needed."""
@@ -329,10 +332,10 @@ class _PackBuilder:
 
     def _reserved_tokens(self) -> int:
         """Return the tokens to reserve for the list of what is left out."""
-        most = int(self._budget * self.draft.lines)
-        left = [f"{left.id} {left.title} {left.why}\n" for left in self.draft.others[: most // _LINE + 1]]
-        left += [f"{item.id} {item.title}\n" for item in self.draft.items()]
-        return min(most, 2 * self._count("".join(left)))
+        left = omissions.merge_repeats([*map(omissions.omit, self.draft.items()), *self.draft.others])
+        share = self._lines_share(left)
+        shown = left[: int(self._budget * share) // _LINE + 1]
+        return min(int(self._budget * share), 2 * self._count(_as_lines(shown)))
 
     def pack(self, frame: Frame, chosen: list[Item]) -> Pack:
         """Return the finished pack, with as many lines in the list of what is left out as fit."""
@@ -346,7 +349,7 @@ class _PackBuilder:
 
     def _most_lines(self, frame: Frame, chosen: list[Item]) -> tuple[int, int]:
         """Return how many lines of the list have room, and the width of their titles in characters (0: whole)."""
-        left = self.left_out(chosen)
+        left = self._lines(frame, chosen)
         if self._is_unnamed(frame, chosen):
             return 0, 0
         key = id(frame), [item.key for item in chosen]
@@ -375,21 +378,36 @@ class _PackBuilder:
         With items in the pack the lines may take a share of the budget, otherwise all of it. Lines are first counted as
         plain ones and then as the format writes them, under the headings of their groups.
         """
-        left = self.left_out(chosen)
+        left = self._lines(frame, chosen)
         most = min(len(left), 2 + self._budget // _LINE)
 
         def plain(number: int) -> int:
-            lines = (f"- {each.id} {omissions.shorten(each, width).line}\n" for each in left[:number])
-            return self._count("".join(lines))
+            return self._count(_as_lines(left[:number], width))
 
         line = max(1.0, plain(_SAMPLE) / max(1, min(_SAMPLE, len(left))))
         if not chosen:
             return most, line
-        share = int(self._budget * self.draft.lines)
+        share = int(self._budget * self._lines_share(left))
         number = most_within(plain, share, most, int(share / line), line)
         beside = self.cost(frame, chosen, 1, width) - int(line)
         number = most_within(lambda most: self.cost(frame, chosen, most, width) - beside, share, number, number, line)
         return max(least, number), line
+
+    def _lines_share(self, left: Sequence[OmittedItem]) -> float:
+        """Return the share of the budget for the list of what is left out: more than usual if that names all."""
+        most = _ALL_NAMED * self._budget
+        if len(left) * _LINE > most or self._count(_as_lines(left)) > most:
+            return self.draft.lines
+        return max(self.draft.lines, _ALL_NAMED)
+
+    def _lines(self, frame: Frame, chosen: list[Item]) -> list[OmittedItem]:
+        """Return the lines of the list of what is left out, without items that are named elsewhere in the pack."""
+        keys = frozenset(item.key for item in chosen)
+        named = sum(item.key not in keys for item in self._named) if frame.has_titles else 0
+        left = self.left_out(chosen)
+        if self._lines_cache[0] != (keys, named):
+            self._lines_cache = (keys, named), omissions.merge_repeats(left[named:])
+        return self._lines_cache[1]
 
     def text(self, frame: Frame, chosen: list[Item], listed: int, width: int = 0) -> str:
         """Return the text of the pack with some items and `listed` lines of what is left out.
@@ -401,12 +419,12 @@ class _PackBuilder:
         parts: list[tuple[PackPart, list[Item]]] = []
         left: list[OmittedItem] = []
         if frame.has_parts:
-            leading, changed = self._leading(chosen), [item for item in chosen if item.has_changed]
+            leading, doubtful = self._leading(chosen), [item for item in chosen if item.is_doubtful]
             # A draft without `whole` has excerpts, which keep the order of their relevance.
-            proposed = [item for item in chosen if self.draft.whole and item.is_proposed and not item.has_changed]
-            within = self._by_part(keys - {item.key for item in (*leading, *proposed, *changed)}, chosen)
-            parts = [(_LEAD, leading), *within, (_PROPOSED, proposed), (_CHECK, changed)]
-            left = self.left_out(chosen)[len(large) :]
+            proposed = [item for item in chosen if self.draft.whole and item.is_proposed and not item.is_doubtful]
+            within = self._by_part(keys - {item.key for item in (*leading, *proposed, *doubtful)}, chosen)
+            parts = [(_LEAD, leading), *within, (_PROPOSED, proposed), (_CHECK, doubtful)]
+            left = self._lines(frame, chosen) if listed else self.left_out(chosen)[len(large) :]
         totals = self._totals - Counter((item.section, omissions.omit(item).kind) for item in large)
         sizes = Counter[str]()
         for item in chosen:
@@ -437,7 +455,7 @@ class _PackBuilder:
         return [*parts, (self.draft.rest, [item for item in chosen if item.key in keys - own])]
 
     def _is_leading(self, item: Item) -> bool:
-        return item.weight >= (self.draft.leading or _NO_WEIGHT) and not item.has_changed
+        return item.weight >= (self.draft.leading or _NO_WEIGHT)
 
     def _leading(self, chosen: list[Item]) -> list[Item]:
         """Return the items with the greatest weights, up to about a quarter of the pack."""
@@ -473,8 +491,13 @@ class _PackBuilder:
         return msgspec.structs.replace(left, why=TOO_LARGE) if is_large else left
 
 
+def _as_lines(left: Sequence[OmittedItem], width: int = 0) -> str:
+    """Return omitted items as plain lines, from which the tokens of their list are estimated."""
+    return "".join(f"- {each.id} {omissions.shorten(each, width).line}\n" for each in left)
+
+
 def _is_new(item: Item, bodies: set[str]) -> bool:
-    """Return whether an item's text is empty or not in `bodies`, and add it there."""
-    is_new = not item.body or item.body not in bodies
+    """Return whether an item's text is empty, a file or not in `bodies`, and add it there."""
+    is_new = not item.body.strip() or item.kind == "file" or item.body not in bodies
     bodies.add(item.body)
     return is_new

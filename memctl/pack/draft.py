@@ -42,10 +42,10 @@ class Item(msgspec.Struct, frozen=True):
       path, since two records may have the same `id` until one is renumbered.
     - `facts` are pairs of a name and a value, such as ("status", "open"), in the order in which they are shown.
     - `body` is Markdown or, for a file, the text of the file. The title of a file is "".
-    - `has_changed` says that the code to which the item refers has changed since the item was written.
+    - `is_doubtful` says that the code to which the item refers is gone, so that it may be outdated.
     - `section` is the marker of the page that the item belongs to.
     - `weight` orders items, the greatest first. It is a record's importance, or 10 for an issue of critical severity. A
-      record that is only proposed, or whose code has changed, has the weight 0.
+      record that is only proposed, or doubtful, has the weight 0.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class Item(msgspec.Struct, frozen=True):
     facts: tuple[tuple[str, str], ...] = ()
     key: str = ""
     weight: int = 0
-    has_changed: bool = False
+    is_doubtful: bool = False
     section: str = ""
 
     @property
@@ -135,9 +135,20 @@ class OmittedItem(msgspec.Struct, frozen=True):
     section: str = ""
 
     @property
+    def number(self) -> int:
+        """How many items of one title it stands for."""
+        return 1
+
+    @property
     def line(self) -> str:
         """The title and, in parentheses, the reason, on one line."""
         return markdown.one_line(self.title) + (f" ({self.why})" if self.why else "")
+
+
+class OmittedItems(OmittedItem, frozen=True):
+    """Several omitted items of one title, under the id of the first."""
+
+    number: int = 1
 
 
 REST = PackPart("more", "Also open")

@@ -108,7 +108,6 @@ def blockers(memory: Memory) -> list[str]:
 
 _ByReference = dict[str, dict[str, str]]  # what became of code, by a record's path and its reference
 _SHOWN = 10  # digits of a commit's id; two ids match by chance once in a million million
-_CHANGED, _GONE = "changed since", "gone"
 _UNKNOWN = "unknown: Git can't read the history here"
 _EARLIER, _EDITED = " or earlier (this clone is shallow)", " (edited since)"
 
@@ -202,10 +201,10 @@ def _code(
             moved.setdefault(record, {})[reference] = new
         if new in now:
             is_same = then is None or then == now[new] or _is_same_there(memory, then, new, now[new], reference, at)
-            state = "" if is_same else _CHANGED
+            state = "" if is_same else items.CHANGED
         else:
             is_gone = (then is not None and path not in snapshot.withheld.files) or (is_lost and new == path)
-            state = _GONE if is_gone else ""  # otherwise it is a folder, or never existed
+            state = items.GONE if is_gone else ""  # otherwise it is a folder, or never existed
         if state:
             drift.setdefault(record, {})[reference] = state
     return drift, moved

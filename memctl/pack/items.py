@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from memctl.search.ranking import Result
 
 
+CHANGED, GONE = "changed since", "gone"  # what became of code that a record refers to
+
+
 class RecordOrigin(msgspec.Struct, frozen=True):
     """The last commit that changed a record's text, and what has become of the code that the record refers to.
 
@@ -41,6 +44,10 @@ class RecordOrigin(msgspec.Struct, frozen=True):
         if self.actor:
             return agent if f",{agent}," in f",{self.actor}," else f"{agent} (recorded by {self.actor})"
         return f"{self.author} (unverified)" if self.author else agent
+
+    def has_lost(self, refs: Sequence[str]) -> bool:
+        """Return whether all the code is gone to which these references of the record led."""
+        return bool(refs) and all(self.drift.get(ref) == GONE for ref in refs)
 
     def described(self, ref: str) -> str:
         """Return a code reference with what changed in parentheses: "src/pay.py:8 (now src/card.py, changed since)"."""
@@ -92,10 +99,10 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
     if record.path in snapshot.suspicious:
         body = screen(snapshot, body)
     # Work in progress is expected to change its code.
-    changed = origin is not None and bool(origin.drift) and record.memory_type != STATE.name
-    own = 0 if changed or record.status == PROPOSED else weight(record)
+    is_doubtful = origin is not None and origin.has_lost(record.code_refs) and record.memory_type != STATE.name
+    own = 0 if is_doubtful or record.status == PROPOSED else weight(record)
     kind, title = record.memory_type, record.title
-    return Item(kind, record.id, title, body, facts, record.path, own, changed, record.place)
+    return Item(kind, record.id, title, body, facts, record.path, own, is_doubtful, record.place)
 
 
 def facts_of(values: Mapping[str, object]) -> tuple[tuple[str, str], ...]:

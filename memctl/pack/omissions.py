@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
 
-from memctl.pack.draft import Item, OmittedGroup, OmittedItem
+from memctl.pack.draft import Item, OmittedGroup, OmittedItem, OmittedItems
 from memctl.record.kinds import KINDS
 from memctl.text.markdown import one_line
 
@@ -25,13 +25,39 @@ def omit(item: Item) -> OmittedItem:
     return OmittedItem(item.id, item.title, kind=item.kind if item.kind in KINDS else "", section=item.section)
 
 
+def merge_repeats(left: Sequence[OmittedItem]) -> list[OmittedItem]:
+    """Return omitted items with each title once, such as "26x Ping the worker (… -190)" with the id of the first.
+
+    Items of several sections, types or reasons stay apart. The result is in the order of the first items.
+    """
+    if len({each.title for each in left}) == len(left):
+        return list(left)
+    by_title: dict[tuple[str, ...], list[OmittedItem]] = {}
+    for each in left:
+        by_title.setdefault((each.title, each.kind, each.section, each.why), []).append(each)
+    return [_with_number(same) if len(same) > 1 else same[0] for same in by_title.values()]
+
+
+def _with_number(same: Sequence[OmittedItem]) -> OmittedItem:
+    """Return the first of several items of one title, with their number and the end of the last one's id."""
+    first, last = same[0].id, same[-1].id
+    common = first.rpartition("-")[0]
+    end = last.removeprefix(common) if common and last.startswith(f"{common}-") else last
+    title = f"{len(same)}x {one_line(same[0].title)} (… {end})"
+    return OmittedItems(first, title, same[0].why, same[0].kind, same[0].section, len(same))
+
+
 def groups(
-    left: list[OmittedItem], totals: Mapping[tuple[str, str], int], listed: int, width: int, sections: Mapping[str, str]
+    left: Sequence[OmittedItem],
+    totals: Mapping[tuple[str, str], int],
+    listed: int,
+    width: int,
+    sections: Mapping[str, str],
 ) -> list[OmittedGroup]:
     """Group the items that a pack leaves out: by section, or by record type for items without a known section.
 
-    - `left` are the items. `totals` are the numbers of these items by section and record type, which the caller has
-      counted already.
+    - `left` are the items, those of one title merged. `totals` are the numbers of these items by section and record
+      type, which the caller has counted already.
     - `listed` is how many of the items, from the first on, the pack lists by title; of the others, a group has only the
       number. If `listed` is 0, the result is a single group of all items.
     - `width` is the largest number of characters of a listed title, 0 for no limit.
@@ -42,7 +68,7 @@ def groups(
     if not listed:
         is_of_records = all(kind for _, kind in totals)
         command, noun = ("memctl list --open", "record") if is_of_records else ("", "item")
-        return [OmittedGroup((), len(left), command=command, noun=noun)]
+        return [OmittedGroup((), sum(totals.values()), command=command, noun=noun)]
 
     def group(section: str, kind: str) -> tuple[str, str]:
         return (section, "") if section in sections else ("", kind)
@@ -53,7 +79,8 @@ def groups(
         counts[group(*key)] += number
     for each in left[:listed]:
         groups[group(each.section, each.kind)].append(shorten(each, width))
-    return [_group(*key, tuple(items), counts[key] - len(items), sections) for key, items in groups.items()]
+    more = {key: counts[key] - sum(each.number for each in items) for key, items in groups.items()}
+    return [_group(*key, tuple(items), more[key], sections) for key, items in groups.items()]
 
 
 def _group(

@@ -215,7 +215,8 @@ def choose(
     else:
         chosen = by_type if request.since or request.section else _weighty(by_type, now)
         chosen["decision"] = select(chosen["decision"], Filters(), "importance")
-        chosen["issue"].sort(key=lambda r: (severity_rank(r), r.timestamp, r.id))
+        newest = sorted(chosen["issue"], key=lambda r: (r.timestamp, r.id), reverse=True)
+        chosen["issue"] = sorted(newest, key=severity_rank)
         chosen["learning"].sort(key=lambda r: (r.importance < CRITICAL, -r.access_count, -r.importance, r.id))
     return {name: chosen[name][:limit] for name, limit in LIMITS.items()}
 
@@ -244,7 +245,7 @@ def _active(current: Sequence[Record], about: TaskMatches, sources: Sources) -> 
 def _certain_first(
     snapshot: Snapshot, records: Iterable[Record], origins: items.Origins, about: TaskMatches
 ) -> Iterator[Item]:
-    """Yield records as items; those that are only proposed, or whose code has changed, come last."""
+    """Yield records as items; those that are only proposed, or whose code is gone, come last."""
     made = [items.of_record(snapshot, record, origins) for record in records]
     yield from (_with_weight(item, about) for item in sorted(made, key=lambda item: not item.weight))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memctl.pack.budget_fill import FORMATS
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, git, record_all
 
 DECIDE = ("decide", "Keep it", "--rationale", "It has to be", "-i", "10", "--code", "app.py")
 SAME, CHANGED = "code: app.py", "code: app.py (changed since)"
@@ -331,14 +331,29 @@ def test_folder_of_a_record_that_was_renamed_or_deleted_is_marked(memctl: Memctl
     assert facts(memctl)[-2] == "code: lib/ (gone), lib (gone)"
 
 
-def test_records_with_changed_code_come_last_under_their_own_heading(memctl: Memctl, repo: Path) -> None:
+@pytest.mark.parametrize("budget", [400, 600, 1_000, 20_000])
+def test_important_record_whose_file_changed_keeps_its_place(memctl: Memctl, repo: Path, budget: int) -> None:
+    (repo / "pay.py").write_text("x = 1\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "code")
+    memctl("decide", "Round up", "-i", "9", "--code", "pay.py", "--rationale", "Half a cent is lost otherwise. " * 3)
+    record_all(memctl, "issue", [f"Old bug {number}" for number in range(15)], severity="high", description="Text.")
+    fresh = memctl("rehydrate", "--budget", str(budget)).out
+    (repo / "pay.py").write_text("x = 2\n")
+    changed = memctl("rehydrate", "--budget", str(budget)).out
+    assert "pay.py (changed since)" in changed
+    assert changed.index("Round up") == fresh.index("Round up")
+    assert "## Check before use" not in changed
+
+
+def test_records_whose_code_is_gone_come_last_under_their_own_heading(memctl: Memctl, repo: Path) -> None:
     (repo / "pay.py").write_text("x = 1\n")
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "code")
     memctl("decide", "Round up", "-i", "10", "--code", "pay.py", "--rationale", "x")
     memctl("decide", "Use cents", "-i", "7", "--rationale", "x")
     assert "## Check before use" not in memctl("rehydrate").out
-    (repo / "pay.py").write_text("x = 2\n")
+    (repo / "pay.py").unlink()
     for form, heading in {
         "markdown": "## Check before use",
         "xml": "<check_before_use>",

@@ -147,10 +147,7 @@ def _place(ctx: click.Context, options: InstallOptions) -> tuple[Path, Repositor
 
 
 def _memory(ctx: click.Context, *, dry_run: bool) -> Memory:
-    """Return the memory in whose clone to install; raises MemctlError for an agent if the clone is not trusted.
-
-    What is installed counts as a sign that the clone was in use before (`git.earlier_use`), and so would trust it.
-    """
+    """Return the memory in whose clone to install; raises MemctlError for an agent if the clone is not trusted."""
     memory = memory_access.memory(ctx)
     if not dry_run:
         if memory.by_agent or memory.by_unknown:  # MEMCTL_TRUST ends with its command, and what is installed stays

@@ -119,8 +119,6 @@ def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
     try:
         try:
             _refuse_broken_text(words)
-            if os.environ.get("_MEMCTL_COMPLETE", "").startswith("powershell"):
-                import_module("memctl.cli.completion")  # adds PowerShell; click has the other shells
             code = cli.main(words, prog_name="memctl", standalone_mode=False, obj=start)
         finally:
             terminal.release(start.folder)

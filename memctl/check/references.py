@@ -10,7 +10,6 @@ from memctl.pages.renamed_files import fixed_path, meanings, present_glob
 from memctl.record import mentions, pages
 from memctl.record.change import is_final
 from memctl.record.mentions import IGNORE, Mention
-from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.store.memory_root import CONFIG
 from memctl.text.phrases import quantity
@@ -138,7 +137,7 @@ def suspects(subject: CheckContext) -> Iterator[Finding]:
 
 def globs(subject: CheckContext) -> Iterator[Finding]:
     """Report each glob of a section that matches no file."""
-    empty: list[tuple[Page, str]] = []
+    empty: list[tuple[pages.Page, str]] = []
     names = subject.snapshot.files.names() if subject.snapshot.outline.sections else frozenset()
     for page in subject.snapshot.outline.sections:
         if len(page.paths) > _MOST_GLOBS:

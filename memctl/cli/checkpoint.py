@@ -18,9 +18,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
 from memctl.task import checkpoints, events, formats, resume
-from memctl.task.resume import StateGap
 from memctl.write import task_state
-from memctl.write.task_state import SaveOptions
 
 _FORMS = {"markdown": formats.markdown, "xml": formats.xml}
 
@@ -106,7 +104,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     """
     flags = take_flags(given)
     memory = memory_access.memory(ctx)
-    how = SaveOptions(
+    how = task_state.SaveOptions(
         workflow=events.workflow(memory, workflow) if workflow else "",
         **{name: given.pop(name) for name in ("window", "base", "dropped", "scs_size", "aws_size")},
     )
@@ -263,7 +261,7 @@ def _workflow(memory: Memory, snapshot: Snapshot, name: str) -> str:
     return events.workflow(memory, name) if name else checkpoints.workflow_to_resume(memory, snapshot)
 
 
-def _note_missing(missing: Sequence[StateGap]) -> None:
+def _note_missing(missing: Sequence[resume.StateGap]) -> None:
     """Print what a checkpoint lacks: what is needed to continue, and what `resume --strict` requires, too."""
     output.note(*(f"the checkpoint lacks what is needed to resume: {gap}" for gap in missing if gap.essential))
     if others := "; ".join(str(gap) for gap in missing if not gap.essential):

@@ -8,14 +8,12 @@ import click
 
 from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command, complete, json_option, section_named
-from memctl.cli.write_command import writing
 from memctl.errors import REFUSED
 from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, SOURCES
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.write import documents, pages, render
-from memctl.write.pages import Author
 
 
 @command(
@@ -93,7 +91,7 @@ def render_command(
 @click.argument(
     "markers", nargs=-1, required=True, metavar="§N.N…", callback=section_named, shell_complete=complete("marker")
 )
-@writing
+@write_command.writing
 def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any) -> None:
     """Confirm that pages agree with the code they refer to.
 
@@ -101,7 +99,7 @@ def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any
     suspect until somebody reads the page again and confirms it with this command.
     """
     memory = memory_access.memory(ctx)
-    author = Author(memory.actor, memory.now)
+    author = pages.Author(memory.actor, memory.now)
     write_command.carry_out(memory, lambda _: pages.review(load.disk(memory), markers, author), flags)
 
 

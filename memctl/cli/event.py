@@ -15,7 +15,6 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import time_input
 from memctl.record.event import TYPES, ContextSizes, WorkflowEvent
 from memctl.store import event_stream
-from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
 from memctl.task import events as task_events
 from memctl.task.formats import event_xml
@@ -198,7 +197,7 @@ def _row(event: WorkflowEvent) -> tuple[str, ...]:
     )
 
 
-def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
+def _warn(memory: Memory, stream: event_stream.Stream, workflow: str) -> None:
     if stream.broken:
         file, numbers = event_stream.file_of(memory), some([str(number) for number in stream.broken], _SHOWN)
         output.note(f"warning: events are left out, because these lines of {file} can't be read: {numbers}")

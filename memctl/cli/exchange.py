@@ -13,7 +13,6 @@ import msgspec
 from memctl.cli import memory_access, output, terminal, write_command
 from memctl.cli.command import command, filtering, reading
 from memctl.cli.text_input import name_of, read
-from memctl.cli.write_command import write_options, writing
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.record.filters import select
@@ -54,7 +53,7 @@ _NOTED = 20  # notes to print, of possibly thousands
     is_flag=True,
     help="Import nothing if any item or link can't be imported.",
 )
-@writing
+@write_command.writing
 def import_command(ctx: click.Context, /, first: str, second: str | None, strict: bool, **flags: Any) -> None:
     """Import records from a file or another tool, in one commit; what was imported before is skipped.
 
@@ -94,7 +93,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         return results[-1].change
 
     with write_command.working("importing"):
-        result = transaction.carry_out(memory, plan, write_options(flags))
+        result = transaction.carry_out(memory, plan, write_command.write_options(flags))
     imported = results[-1]
     files: AdrImport | None = imported if format_ == "adr" else None  # type: ignore[assignment]
     if flags["as_json"]:

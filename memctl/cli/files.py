@@ -12,7 +12,6 @@ from memctl.cli.command import command, json_option, limit_option, number_option
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options
 from memctl.errors import USAGE, MemctlError
 from memctl.pack import budget_fill
-from memctl.pack.budget_fill import Pack
 from memctl.pack.draft import PackDraft
 from memctl.pack.files import build_pack
 from memctl.pages import definitions, outline
@@ -137,7 +136,7 @@ def _pack(
     kinds = {choice.content.facts.kind for choice in ranking.files if choice.left_out in ("", NO_ROOM)} | {"markdown"}
     kind = max(sorted(kinds), key=lambda kind: counter.family.factors[kind])
 
-    def fill(draft: PackDraft) -> Pack:
+    def fill(draft: PackDraft) -> budget_fill.Pack:
         return budget_fill.fill(draft, options.form, budget, lambda text: counter.tokens(text, kind))
 
     made = build_pack(memory, snapshot, ranking, task, counter, fill)

@@ -15,7 +15,6 @@ from memctl.cli.command import Command, Group, command, json_option, limit_optio
 from memctl.errors import REFUSED, MemctlError
 from memctl.hooks import dispatch, log, statistics
 from memctl.hooks.hosts import HOSTS, Host
-from memctl.hooks.statistics import CompactionCount
 from memctl.store import session_dir
 from memctl.text.phrases import quantity
 
@@ -112,7 +111,7 @@ def stats_command(ctx: click.Context, /, as_json: bool) -> None:
     output.columns(rows)
 
 
-def _row(compaction: CompactionCount) -> Sequence[str]:
+def _row(compaction: statistics.CompactionCount) -> Sequence[str]:
     numbers = [_figure(compaction.before, ""), _figure(compaction.after, ""), _figure(compaction.calls, "")]
     suggested = ", ".join(compaction.suggested) or "-"
     return compaction.at, compaction.session[:8], compaction.trigger or "-", *numbers, suggested

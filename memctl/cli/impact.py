@@ -15,7 +15,6 @@ from memctl.cli import memory_access, output
 from memctl.cli.command import choice_option, command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import differences, history
-from memctl.git.differences import RENAMED, FileChange
 from memctl.pages import impact, repository_paths
 from memctl.pages.impact import MATRIX, Reach, StalePage
 from memctl.record.pages import Page
@@ -66,7 +65,7 @@ class ImpactQuery(msgspec.Struct, frozen=True):
     source: str
     snapshot: Snapshot
     at: str
-    changes: list[FileChange]
+    changes: list[differences.FileChange]
     rows: dict[str, str] = {}
     base: str = ""
 
@@ -230,7 +229,7 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     return ImpactQuery(paths[0], snapshot, after, changes, rows, base)
 
 
-def _named_files(memory: Memory, disk: Snapshot, folder: Path, paths: tuple[str, ...]) -> list[FileChange]:
+def _named_files(memory: Memory, disk: Snapshot, folder: Path, paths: tuple[str, ...]) -> list[differences.FileChange]:
     try:
         return impact.named_files(memory, disk, folder, paths)
     except MemctlError as error:
@@ -285,7 +284,7 @@ def _document_rows(changed: list[Reach]) -> list[tuple[str, ...]]:
 
 
 def _change_row(item: Reach) -> tuple[str, ...]:
-    before = f" from {item.change.before}" if item.change.status == RENAMED else ""
+    before = f" from {item.change.before}" if item.change.status == differences.RENAMED else ""
     return f"  {item.change.path}", item.change.status + before, ", ".join(page.id for page in item.pages) or "no page"
 
 

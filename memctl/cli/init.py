@@ -14,7 +14,6 @@ import click
 from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command, json_option
 from memctl.cli.startup import Start
-from memctl.cli.write_command import write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.repository import find_top, refuse_bare
@@ -70,7 +69,7 @@ _TRY = (
 @click.option(
     "--yes", "-y", is_flag=True, help="Also run the proposed next steps; with --sections, add the proposed sections."
 )
-@writing
+@write_command.writing
 def init_command(
     ctx: click.Context,
     /,
@@ -110,7 +109,7 @@ def init_command(
     memory.note_caller()
     if not flags["dry_run"]:
         _grant_trust(memory)
-    result = transaction.carry_out(memory, lambda _: change, write_options(flags))
+    result = transaction.carry_out(memory, lambda _: change, write_command.write_options(flags))
     if yes:
         write_command.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
         _run_steps(ctx, memory)

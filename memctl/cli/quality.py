@@ -10,7 +10,6 @@ import msgspec
 from memctl.cli import output, token_counter
 from memctl.cli.command import command, reading
 from memctl.cli.text_input import lines, read
-from memctl.cli.token_counter import model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.text.phrases import quantity
 
@@ -40,7 +39,7 @@ _STATES = {None: "-", True: "ok", False: "missed"}  # of a target
     metavar="FILE",
     help="A transcript of Claude Code; adds how the model performed as the context grew.",
 )
-@model_option
+@token_counter.model_option
 @click.option(
     "--blocks", "with_blocks", is_flag=True, help="List the blocks of the text, each with its measured values."
 )

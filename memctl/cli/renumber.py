@@ -11,7 +11,6 @@ import msgspec
 
 from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command
-from memctl.cli.write_command import write_options, writing
 from memctl.pages.links import FOLDER
 from memctl.store.memory import Memory
 from memctl.team import ref_state
@@ -31,7 +30,7 @@ from memctl.write.renumber import Renumbering, StagedMerge
     ("memctl renumber", "Give new ids to the records and pages that `check` reports after a merge (MEM104, MEM302)."),
     ("memctl renumber --json", "Renumber, and print the new ids and the unclear references as JSON."),
 )
-@writing
+@write_command.writing
 def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     """Renumber one of two records or pages with the same id, and update references.
 
@@ -45,7 +44,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     them has unstaged changes, nothing is staged.
     """
     memory = memory_access.memory(ctx)
-    done = renumber.carry_out(memory, write_options(flags))
+    done = renumber.carry_out(memory, write_command.write_options(flags))
     made, result, within = done.made, done.outcome, done.within
     if flags["as_json"]:
         data = write_command.change_data(memory, result, flags["dry_run"])

@@ -12,8 +12,6 @@ from memctl.errors import OK, REFUSED
 from memctl.store.memory import Memory
 from memctl.sync import merge_tree, result
 from memctl.sync import sync as syncing
-from memctl.sync.result import SyncResult
-from memctl.sync.sync import Options
 from memctl.write import id_collisions
 from memctl.write.merge import WHOLE
 
@@ -67,7 +65,7 @@ def sync_command(
     done = syncing.sync(
         memory,
         remote,
-        Options(not no_push, with_code, dry_run),
+        syncing.Options(not no_push, with_code, dry_run),
         lambda planned: show(result.branch_lines(planned, dry_run=dry_run, push=not no_push)),
     )
     show(result.coordination_lines(done, dry_run=dry_run))
@@ -80,7 +78,7 @@ def sync_command(
     ctx.exit(REFUSED if done.warning else OK)
 
 
-def _data(memory: Memory, done: SyncResult, *, dry_run: bool) -> dict[str, Any]:
+def _data(memory: Memory, done: result.SyncResult, *, dry_run: bool) -> dict[str, Any]:
     made = done.made
     return {
         "remote": done.upstream.remote,

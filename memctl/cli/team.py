@@ -21,7 +21,6 @@ from memctl.record.required_text import refuse_placeholder
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.team import agents, ownership, ref_state, remote_state
-from memctl.team.ownership import Claim
 from memctl.team.ref_state import Plan, ReadState, StateOutcome, Terms
 from memctl.team.state import TYPES, Agent, Ownership, State, agent_name
 from memctl.write import ownership_transaction, transaction
@@ -145,7 +144,7 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
     for marker in markers:
         if marker != PROJECT_ID and outline.find(marker) is None and outline.fault_of(marker) is None:
             raise missing_section(outline, marker)
-    claim = Claim(
+    claim = ownership.Claim(
         sections=markers,
         parents={page.id: page.section for page in outline.details if page.section},
         agent=memory.actor,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from memctl.pages import code_lines, definitions
 from memctl.pages.code_lines import GO, SCRIPT
-from memctl.pages.definitions import ParsedCode, language
 
 if TYPE_CHECKING:
     from tree_sitter import Query
@@ -50,7 +49,7 @@ def is_parsed(suffix: str) -> bool:
     return suffix in (*SCRIPT, *GO) and definitions.has_parser(suffix)
 
 
-def in_piece(suffix: str, piece: ParsedCode) -> Iterator[str]:
+def in_piece(suffix: str, piece: definitions.ParsedCode) -> Iterator[str]:
     """Yield the imports in one piece of a file's code, which a parser has parsed; `suffix` is the file's suffix."""
     from tree_sitter import QueryCursor
 
@@ -70,5 +69,5 @@ def _query(suffix: str) -> Query:
     from tree_sitter import Query
 
     pattern = _GO if suffix in GO else _SCRIPT
-    query: Query = Query(language(suffix), pattern + _TYPED if suffix in _TYPED_SUFFIXES else pattern)
+    query: Query = Query(definitions.language(suffix), pattern + _TYPED if suffix in _TYPED_SUFFIXES else pattern)
     return query

@@ -21,7 +21,6 @@ import msgspec
 
 from memctl.store import token_samples
 from memctl.store.cache import Cache, digest
-from memctl.store.token_samples import TokenSample
 from memctl.text.characters import encodable
 from memctl.tokens import families
 from memctl.tokens.families import Family, claude_version, kind_of_text
@@ -259,7 +258,7 @@ def name_of(model: str) -> str:
     return re.sub(r"(?:[-@]20\d{6}|-latest)?(?:-v\d+(?::\d+)?)?$", "", name)
 
 
-def calibrate(model: str, samples: Sequence[TokenSample], family: Family) -> Calibration | None:
+def calibrate(model: str, samples: Sequence[token_samples.TokenSample], family: Family) -> Calibration | None:
     """Return the correction of token counts for a model, learned from texts whose tokens the model reported.
 
     `samples` are these texts' figures, oldest first; without any the result is None. `family` is the model's family.
@@ -285,7 +284,7 @@ def calibrate(model: str, samples: Sequence[TokenSample], family: Family) -> Cal
     )
 
 
-def _errors(samples: Sequence[TokenSample], ratio: float) -> list[float]:
+def _errors(samples: Sequence[token_samples.TokenSample], ratio: float) -> list[float]:
     return sorted(abs(sample.estimate * ratio / sample.reported - 1) for sample in samples)
 
 

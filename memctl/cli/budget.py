@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import memory_access, output, token_counter, window_limit
-from memctl.cli.command import choice_option, command, number_option, reading
+from memctl.cli.command import choice_option, command, flag_option, number_option, reading
 from memctl.cli.text_input import read
 from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -66,7 +66,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 @number_option("--used", least=0, help="Tokens in use as the host reports them; used instead of memctl's own count.")
 @number_option("--agents", default=profiles.AGENTS, help="Number of agents; only with --profile multi-agent.")
 @model_option
-@click.option("--strict", is_flag=True, help="Exit with 1 if the zone is orange or red, or a hard limit is exceeded.")
+@flag_option("--strict", help="Exit with 1 if the zone is orange or red, or a hard limit is exceeded.")
 @reading
 def budget_command(
     ctx: click.Context,

@@ -9,7 +9,17 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import Group, command, complete, json_option, limit_option, options, reading, text_options
+from memctl.cli.command import (
+    Group,
+    command,
+    complete,
+    flag_option,
+    json_option,
+    limit_option,
+    options,
+    reading,
+    text_options,
+)
 from memctl.cli.event import workflow_option
 from memctl.cli.write_command import naming_options, not_empty, real_text, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -125,9 +135,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
 )
 @click.option("--workflow", default="", metavar="NAME", help="List only this workflow's checkpoints.")
 @limit_option(20)
-@click.option(
-    "--all", "everything", is_flag=True, help="Also list deleted checkpoints, which `memctl restore ID` restores."
-)
+@flag_option("--all", "everything", help="Also list deleted checkpoints, which `memctl restore ID` restores.")
 @reading
 def list_command(
     ctx: click.Context, /, workflow: str, limit: int, everything: bool, as_json: bool, at: str | None
@@ -206,12 +214,9 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
 )
 @click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
 @workflow_option
-@click.option(
-    "--allow-stale", is_flag=True, help="Resume although there is a newer checkpoint, or another of the same version."
-)
-@click.option(
+@flag_option("--allow-stale", help="Resume although there is a newer checkpoint, or another of the same version.")
+@flag_option(
     "--strict",
-    is_flag=True,
     help="Exit with 1 if the checkpoint lacks anything; without --strict, only if it lacks the task or the next step.",
 )
 @json_option

@@ -113,6 +113,11 @@ def text_options(
     )  # fmt: skip
 
 
+def flag_option(*names: str, **more: Any) -> Callable[[F], F]:
+    """Return a decorator for an option without a value; `names` and `more` are as for `click.option`."""
+    return click.option(*names, is_flag=True, **more)
+
+
 def number_option(*names: str, least: int = 1, **more: Any) -> Callable[[F], F]:
     """Return a decorator for an option whose value is a whole number of at least `least`; the help shows its default.
 
@@ -134,9 +139,7 @@ def limit_option(default: int, text: str = "Show at most this many entries; 0 sh
     return number_option("--limit", least=0, default=default, help=text)
 
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON: an object with the keys schema, kind and data."
-)
+json_option = flag_option("--json", "as_json", help="Print JSON: an object with the keys schema, kind and data.")
 at_option = click.option("--at", "at", metavar="REV", help="Read the memory as it was at a commit, branch or tag.")
 # The options of every command that reads records.
 reading = options(at_option, json_option)
@@ -264,9 +267,9 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             ("--until", "until", "Only records up to this time: 2025-11-04, or 7d for seven days ago."),
             metavar="TIME",
         ),
-        click.option("--open", "is_open", is_flag=True, help="Only open records: neither closed nor archived."),
-        click.option("--archived", is_flag=True, help="Only archived records."),
-        click.option("--all", "everything", is_flag=True, help="Also include archived records."),
+        flag_option("--open", "is_open", help="Only open records: neither closed nor archived."),
+        flag_option("--archived", help="Only archived records."),
+        flag_option("--all", "everything", help="Also include archived records."),
     )(function)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import command, complete, json_option, section_named
+from memctl.cli.command import command, complete, flag_option, json_option, section_named
 from memctl.errors import REFUSED
 from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, SOURCES
@@ -22,19 +22,12 @@ from memctl.write import documents, pages, render
     ("memctl render --check", "Write nothing, and exit with 1 if a document is stale or was edited by hand (for CI)."),
     ("memctl render --force", "Overwrite documents that were edited by hand."),
 )
-@click.option(
-    "--check",
-    "only_check",
-    is_flag=True,
-    help="Write nothing; exit with 1 if a document is stale or was edited by hand.",
-)
-@click.option(
-    "--staged", is_flag=True, help="Render the staged records and pages, and stage the documents (for hooks)."
-)
-@click.option("--merged", is_flag=True, help="Add the staged documents to the merge commit just made (for hooks).")
-@click.option("--force", is_flag=True, help="Overwrite documents that were edited by hand.")
-@click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
-@click.option("--no-commit", is_flag=True, help="Write the documents, but neither stage nor commit them.")
+@flag_option("--check", "only_check", help="Write nothing; exit with 1 if a document is stale or was edited by hand.")
+@flag_option("--staged", help="Render the staged records and pages, and stage the documents (for hooks).")
+@flag_option("--merged", help="Add the staged documents to the merge commit just made (for hooks).")
+@flag_option("--force", help="Overwrite documents that were edited by hand.")
+@flag_option("--dry-run", "-n", help="Show what would be written, and write nothing.")
+@flag_option("--no-commit", help="Write the documents, but neither stage nor commit them.")
 @json_option
 def render_command(
     ctx: click.Context,

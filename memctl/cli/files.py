@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, json_option, limit_option, number_option, text_options
+from memctl.cli.command import command, flag_option, json_option, limit_option, number_option, text_options
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options
 from memctl.errors import USAGE, MemctlError
 from memctl.pack import budget_fill
@@ -65,11 +65,10 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
     show_default=True,
     help="The lowest score with which a file is loaded.",
 )
-@click.option("--explain", is_flag=True, help="Show the reasons for each score, and which files are never loaded.")
-@click.option(
+@flag_option("--explain", help="Show the reasons for each score, and which files are never loaded.")
+@flag_option(
     "--pack",
     "as_pack",
-    is_flag=True,
     help="Print a pack with the texts of the files to load ahead, and with the files left out, each with the reason.",
 )
 @pack_options(budget="70 % of half of --window")

@@ -11,7 +11,17 @@ import msgspec
 
 from memctl import agent_view
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import Group, command, complete_id, json_option, options, reading, section_named, text_options
+from memctl.cli.command import (
+    Group,
+    command,
+    complete_id,
+    flag_option,
+    json_option,
+    options,
+    reading,
+    section_named,
+    text_options,
+)
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options, refuse_undeliverable
 from memctl.cli.write_command import naming_options, real_text, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -40,7 +50,7 @@ from memctl.write import ownership_transaction, transaction
     ("memctl handoff list", "List handoffs that wait for an answer, those to you first."),
     ("memctl handoff list --all --json", "List all handoffs as JSON, also those that were answered."),
 )
-@click.option("--all", "everything", is_flag=True, help="Also list handoffs that were answered or withdrawn.")
+@flag_option("--all", "everything", help="Also list handoffs that were answered or withdrawn.")
 @click.option("--to", "taker", default="", metavar="AGENT", help="List only handoffs to this agent.")
 @reading
 def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: bool, at: str | None) -> None:
@@ -113,11 +123,11 @@ _answering = options(
     click.option(
         "--reason", default="", callback=real_text, help="Why you give this answer; `memctl log` shows the reason."
     ),
-    click.option("--force", is_flag=True, help="Answer a handoff that another agent should answer; needs --reason."),
+    flag_option("--force", help="Answer a handoff that another agent should answer; needs --reason."),
     click.option(
         "--remote", default="", metavar="NAME", help="Make the change on this remote, too: fetch, change and push."
     ),
-    click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
+    flag_option("--dry-run", "-n", help="Show what would change, and change nothing."),
 )
 
 
@@ -304,8 +314,8 @@ _giver_options = text_options(
 @click.option(
     "--remote", default="", metavar="NAME", help="Transfer the sections on this remote, too: fetch, change and push."
 )
-@click.option("--dry-run", "-n", is_flag=True, help="Print the package, record nothing, and transfer no section.")
-@click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
+@flag_option("--dry-run", "-n", help="Print the package, record nothing, and transfer no section.")
+@flag_option("--allow-secret", help="Accept text that looks like a credential.")
 @json_option
 @click.pass_context
 def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any) -> None:

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import Command, Group, command, json_option, limit_option
+from memctl.cli.command import Command, Group, command, flag_option, json_option, limit_option
 from memctl.errors import REFUSED, MemctlError
 from memctl.hooks import dispatch, log, statistics
 from memctl.hooks.hosts import HOSTS, Host
@@ -53,7 +53,7 @@ def _answering(host: Host) -> Command:
     ("memctl hook log --faults", "List errors that hooks have had."),
     ("memctl hook log --limit 0 --json", "List all compactions as JSON."),
 )
-@click.option("--faults", is_flag=True, help="List errors of the hooks instead of compactions.")
+@flag_option("--faults", help="List errors of the hooks instead of compactions.")
 @limit_option(20)
 @json_option
 def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) -> None:

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, token_counter, window_limit
-from memctl.cli.command import Group, command, json_option, number_option, options, reading
+from memctl.cli.command import Group, command, flag_option, json_option, number_option, options, reading
 from memctl.cli.text_input import read
 from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -339,8 +339,8 @@ def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tup
     help="The number of the workflow's events since its last checkpoint; above 50, trigger 8 fires. "
     "[default: counted by memctl]",
 )
-@click.option("--phase-boundary", is_flag=True, help="Judge as at the end of a phase.")
-@click.option("--strict", is_flag=True, help="Exit with 1 if a trigger fires.")
+@flag_option("--phase-boundary", help="Judge as at the end of a phase.")
+@flag_option("--strict", help="Exit with 1 if a trigger fires.")
 def triggers_command(
     ctx: click.Context, /, sources: tuple[str, ...], strict: bool, as_json: bool, **inputs: Any
 ) -> None:

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import output, token_counter
-from memctl.cli.command import command, reading
+from memctl.cli.command import command, flag_option, reading
 from memctl.cli.text_input import lines, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.text.phrases import quantity
@@ -40,13 +40,9 @@ _STATES = {None: "-", True: "ok", False: "missed"}  # of a target
     help="A transcript of Claude Code; adds how the model performed as the context grew.",
 )
 @token_counter.model_option
-@click.option(
-    "--blocks", "with_blocks", is_flag=True, help="List the blocks of the text, each with its measured values."
-)
-@click.option(
-    "--all", "everything", is_flag=True, help=f"List all advice on what to change, not only the first {_SHOWN} lines."
-)
-@click.option("--strict", is_flag=True, help="Exit with 1 if a metric misses its target.")
+@flag_option("--blocks", "with_blocks", help="List the blocks of the text, each with its measured values.")
+@flag_option("--all", "everything", help=f"List all advice on what to change, not only the first {_SHOWN} lines.")
+@flag_option("--strict", help="Exit with 1 if a metric misses its target.")
 @reading
 def quality_command(
     ctx: click.Context,

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, session_probe, text_input, transcript_input, write_command
-from memctl.cli.command import Group, command, json_option
+from memctl.cli.command import Group, command, flag_option, json_option
 from memctl.cli.command import reading as reading_options
 from memctl.cli.write_command import real_text, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -90,7 +90,7 @@ _WHERE = (
     metavar="NAME",
     help="The name of the session. [default: the name that the transcript gives]",
 )
-@click.option("--review", is_flag=True, help="Show the records that memctl proposes, and write nothing.")
+@flag_option("--review", help="Show the records that memctl proposes, and write nothing.")
 @_accept_option
 @transcript_input.no_llm
 @writing

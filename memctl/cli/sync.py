@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, json_option
+from memctl.cli.command import command, flag_option, json_option
 from memctl.errors import OK, REFUSED
 from memctl.store.memory import Memory
 from memctl.sync import merge_tree, result
@@ -24,13 +24,9 @@ from memctl.write.merge import WHOLE
     ("memctl sync --with-code", "Push commits of code to the default branch, too."),
 )
 @click.argument("remote", default="")
-@click.option("--no-push", is_flag=True, help="Merge into this branch, and push nothing.")
-@click.option(
-    "--with-code", is_flag=True, help="Also push commits with other files than the memory's to a default branch."
-)
-@click.option(
-    "--dry-run", "-n", is_flag=True, help="Fetch, show what would be merged and pushed, and change no branch."
-)
+@flag_option("--no-push", help="Merge into this branch, and push nothing.")
+@flag_option("--with-code", help="Also push commits with other files than the memory's to a default branch.")
+@flag_option("--dry-run", "-n", help="Fetch, show what would be merged and pushed, and change no branch.")
 @json_option
 def sync_command(
     ctx: click.Context, /, remote: str, no_push: bool, with_code: bool, dry_run: bool, as_json: bool

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memctl.cli import output
+from memctl.cli.command import flag_option
 from memctl.cli.text_input import name_of, open_source
 from memctl.errors import MemctlError
 from memctl.session.summary import SessionSummary
@@ -30,7 +31,7 @@ transcripts = click.option(
     metavar="FILE",
     help="A transcript of the session (- for standard input). Repeatable.",
 )
-no_llm = click.option("--no-llm", is_flag=True, help="Do not use a language model, even if one is set up.")
+no_llm = flag_option("--no-llm", help="Do not use a language model, even if one is set up.")
 
 
 def own_name(session: Session, source: str) -> str:

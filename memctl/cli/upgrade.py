@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import command
+from memctl.cli.command import command, flag_option
 from memctl.errors import REFUSED
 from memctl.record.config import DEFAULT_BRANCH, FORMAT
 from memctl.text.phrases import quantity
@@ -27,7 +27,7 @@ from memctl.write import upgrade
     help="Which branches have rendered documents: all, none or the default one. [default: the default branch if the "
     "repository has a remote and documents are on all branches now; else as it is]",
 )
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@flag_option("--yes", "-y", help="Do not ask.")
 @write_command.writing
 def upgrade_command(ctx: click.Context, /, docs: str | None, yes: bool, **flags: Any) -> None:
     """Upgrade the memory to format 2, in one commit.

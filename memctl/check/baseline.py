@@ -11,7 +11,6 @@ from memctl.check import context, credentials, run
 from memctl.check.findings import Finding
 from memctl.check.references import MISSING_CODE
 from memctl.check.rules import DOCUMENTS, ERROR
-from memctl.check.run import Report
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
@@ -22,7 +21,7 @@ _OF_CHANGES = {"MEM109", "MEM601", *DOCUMENTS}
 _BETWEEN = {"MEM106", "MEM107", "MEM201", "MEM202", "MEM205", "MEM206", "MEM304", "MEM402"}  # about two files
 
 
-def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterable[str]) -> Report:
+def demote_known(memory: Memory, found: run.Report, staged: Snapshot, ignore: Iterable[str]) -> run.Report:
     """Return `found`, the report on the staged files, in which errors that the commit does not introduce are warnings.
 
     These are the errors that a parent of the commit has, too. The parents are HEAD and, in a merge, the merged commits.
@@ -51,7 +50,7 @@ def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterab
     return found
 
 
-def introduced(found: Report, snapshot: Snapshot, earlier: Report, before: Snapshot) -> tuple[Finding, ...]:
+def introduced(found: run.Report, snapshot: Snapshot, earlier: run.Report, before: Snapshot) -> tuple[Finding, ...]:
     """Return the findings of a report on `snapshot` that the earlier report, on the memory `before`, does not have."""
     left = Counter(_identity(before, finding) for finding in earlier.findings)
     new = []
@@ -61,7 +60,7 @@ def introduced(found: Report, snapshot: Snapshot, earlier: Report, before: Snaps
     return tuple(new)
 
 
-def demote_partial(memory: Memory, found: Report, ignore: Iterable[str]) -> Report:
+def demote_partial(memory: Memory, found: run.Report, ignore: Iterable[str]) -> run.Report:
     """Return `found`, the report on the staged files, with warnings for what is only wrong since not all is staged.
 
     These are errors between two files, such as a link whose other side is not staged, that the disk does not have.

@@ -16,7 +16,6 @@ import msgspec
 from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli.command import Group, command, flag_option, json_option, number_option, options, reading
 from memctl.cli.text_input import read
-from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.event import WorkflowEvent
 from memctl.search.readiness import open_work
@@ -54,7 +53,7 @@ _threshold_option = number_option(
     ("memctl policy threshold scs.jsonl", "Judge whether the threshold fits, by a log of your own."),
     ("memctl policy threshold - --json", "Read a log from standard input, and print the review as JSON."),
     group=policy_command,
-    cls=MultiFileCommand,
+    cls=token_counter.MultiFileCommand,
 )
 @click.argument("source", metavar="[FILE|-]", required=False)
 @_threshold_option
@@ -101,7 +100,7 @@ _inputs = options(
         metavar="FILE",
         help="A file with the text that all contexts share. [default: the text that all of them have]",
     ),
-    files_option("plan", "Files and prompts that the next step will add to the contexts."),
+    token_counter.files_option("plan", "Files and prompts that the next step will add to the contexts."),
     number_option("--remaining", least=0, help="Tokens left in the window. [default: computed from the contexts]"),
     click.option("--delta", type=click.IntRange(min=0), help="Tokens that all parallel agents will return together."),
     click.option(
@@ -117,7 +116,7 @@ _inputs = options(
         help="The workflow whose events are counted. [default: the workflow of the branch]",
     ),
     _threshold_option,
-    model_option,
+    token_counter.model_option,
 )
 
 
@@ -249,7 +248,7 @@ def _debt_data(debt: Debt) -> dict[str, Any]:
     return {"tokens": debt.tokens, "ratio": debt.ratio, "lines": [item.block.line for item in debt.blocks]}
 
 
-def _context(source: str, around: Surroundings) -> Context:
+def _context(source: str, around: token_counter.Surroundings) -> Context:
     parsed = take_apart(read(source), source, around.counter.tokens)
     return Context(source, measures.measure(parsed, around.known, around.now, around.counter.tokens))
 
@@ -269,7 +268,7 @@ def _context(source: str, around: Surroundings) -> Context:
         "Judge with values that memctl can't measure, from a file, and print JSON.",
     ),
     group=policy_command,
-    cls=MultiFileCommand,
+    cls=token_counter.MultiFileCommand,
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs
@@ -329,7 +328,7 @@ def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tup
     ),
     ("memctl policy triggers window.md --state state.yaml --strict", "Exit with 1 if any trigger fires."),
     group=policy_command,
-    cls=MultiFileCommand,
+    cls=token_counter.MultiFileCommand,
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs

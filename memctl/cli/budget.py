@@ -111,7 +111,8 @@ def budget_command(
     advice, own = profile.lines(window), _own(around)
     if as_json:
         data = _data(occupancy, profile.name, is_measured, advice, own)
-        output.json("budget", {**data, "team": _team_data(team), "model": around.counter.family.name})
+        shown = output.fields(team, "agents available shared own coordination effective efficiency") if team else None
+        output.json("budget", {**data, "team": shown, "model": around.counter.family.name})
     else:
         _print(occupancy, profile.title, is_measured, around.counter.family.name)
         _print_more(advice, own, team)
@@ -219,7 +220,7 @@ def _data(
         for usage in occupancy.usages
     ]
     measured = {"level": occupancy.zone, "capacity": level.name, "usable": occupancy.usable, "action": level.action}
-    measured |= {"responses": list(level.responses)} | _fields(occupancy, "used", "counted", "unattributed", "free")
+    measured |= {"responses": list(level.responses)} | output.fields(occupancy, "used counted unattributed free")
     return {
         "window": occupancy.window,
         "profile": profile,
@@ -228,12 +229,3 @@ def _data(
         "advice": advice,
         "memctl": [{"what": name, "tokens": tokens} for name, tokens in own],
     }
-
-
-def _fields(source: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(source, name) for name in names}
-
-
-def _team_data(team: Team | None) -> dict[str, Any] | None:
-    names = ("agents", "available", "shared", "own", "coordination", "effective", "efficiency")
-    return _fields(team, *names) if team else None

@@ -138,13 +138,9 @@ def _saved(returned: str, result: AgentResult, summary: ContextSummary, counter:
 
 def _data(summary: ContextSummary, result: AgentResult) -> dict[str, Any]:
     return {
-        "decision": summary.decision,
+        **output.fields(summary, "decision tokens budget is_actionable"),
+        **output.fields(result, "task_id phase"),
         "context_summary": summary.text,
-        "tokens": summary.tokens,
-        "budget": summary.budget,
-        "task_id": result.task_id,
-        "phase": result.phase,
-        "is_actionable": summary.is_actionable,
         "files_of_interest": summary.files,
         "kept": [msgspec.structs.asdict(line) for line in summary.kept],
         "dropped": [msgspec.structs.asdict(line) for line in summary.dropped],

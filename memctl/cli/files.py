@@ -216,18 +216,15 @@ def _data(ranking: Priorities, shown: tuple[Choice, ...], room: LoadBudget, coun
 
 
 def _choice_data(choice: Choice) -> dict[str, Any]:
-    parts, tokens = choice.score, choice.tokens
+    parts = choice.score
     return {
         "path": choice.path,
-        "score": parts.score,
         "verdict": choice.verdict,
         "loaded": choice.is_loaded,
         "left_out": choice.left_out or None,
         "outline": choice.outline or None,
-        "tokens": {"tokens": tokens.tokens, "source": tokens.source, "error": tokens.error},
-        "relevance": parts.relevance,
-        "recency": parts.recency,
-        "dependency": parts.dependency,
+        "tokens": msgspec.structs.asdict(choice.tokens),
+        **output.fields(parts, "score relevance recency dependency"),
         "reasons": [{"points": points, "why": why} for points, why in parts.reasons],
         "blob": choice.content.blob,
         "bytes": choice.content.facts.size,

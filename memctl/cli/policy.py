@@ -204,8 +204,7 @@ class _Batch:
             "threshold": facts.threshold,
             "scs": {"tokens": facts.shared.tokens, "source": facts.shared.source},
             "contexts": [{"file": item.name, "aws": item.tokens, "debt": _debt_data(debt)} for item, debt in debts],
-            "burst": {"planned": burst.planned, "growth": burst.growth, "over_remaining": burst.over,
-                      "is_burst": burst.is_burst},
+            "burst": {**output.fields(burst, "planned growth is_burst"), "over_remaining": burst.over},
             "remaining": self.remaining,
             "growth": facts.growth,
             "delta_since_last_batch": None if before is None else facts.aws - before,
@@ -230,6 +229,7 @@ class _Batch:
         output.text()
 
 
+_JUDGED = "number name measured limit over"  # of a judgement, for JSON
 _OPTIONS = {
     "threshold": "threshold", "delta": "delta_payload", "remaining": "remaining_budget", "events": "events",
     "phase_boundary": "phase_boundary",
@@ -287,9 +287,7 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
     criteria = rules.judge(rules.PARALLEL, batch.facts)
     refused = [criterion.name for criterion in criteria if criterion.exceeded]
     if as_json:
-        rows = [
-            {**_plain(criterion), "passed": not criterion.exceeded, "help": criterion.help} for criterion in criteria
-        ]
+        rows = [{**output.fields(item, f"{_JUDGED} help"), "passed": not item.exceeded} for item in criteria]
         more = {"delta": batch.facts.delta, "is_delta_assumed": batch.facts.is_delta_assumed}
         data = {"granted": not refused, "criteria": rows, **more, **batch.data()}
         output.json("parallel", data, batch.around.faults, batch.around.memory)
@@ -299,11 +297,6 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
         output.text("\n" + (f"refused: {', '.join(refused)}" if refused else "granted"))
     batch.note(requests=1, denied=int(bool(refused)))
     ctx.exit(REFUSED if refused else OK)
-
-
-def _plain(judgement: Judgement) -> dict[str, Any]:
-    names = ("number", "name", "measured", "limit", "over")
-    return {name: getattr(judgement, name) for name in names}
 
 
 def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tuple[str, ...]:
@@ -360,7 +353,7 @@ def triggers_command(
     if as_json:
         data = {
             "fired": fired,
-            "triggers": [{**_plain(item), "fired": item.exceeded, "action": item.help} for item in judged],
+            "triggers": [{**output.fields(one, _JUDGED), "fired": one.exceeded, "action": one.help} for one in judged],
             "tier": {**msgspec.structs.asdict(tier), "is_enough": tier.is_enough} if tier else None,
             "strategies": {name: [msgspec.structs.asdict(way) for way in listed] for name, listed in ways.items()},
             "escalations": escalated,

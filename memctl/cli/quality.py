@@ -179,13 +179,8 @@ def _data(
         "changes": [msgspec.structs.asdict(change) for change in changes],
         "blocks": [
             {
-                "title": item.block.title,
-                "kind": item.block.kind,
-                "line": item.block.line,
-                "end": item.block.end,
-                "tokens": item.block.tokens,
-                "weight": item.weight,
-                "is_relevant": item.is_relevant,
+                **output.fields(item.block, "title kind line end tokens"),
+                **output.fields(item, "weight is_relevant"),
                 "repeated": round(item.overlap.share, 4),
                 "stale": round(item.stale.share, 4),
             }

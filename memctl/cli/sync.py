@@ -77,16 +77,12 @@ def sync_command(
 def _data(memory: Memory, done: result.SyncResult, *, dry_run: bool) -> dict[str, Any]:
     made = done.made
     return {
-        "remote": done.upstream.remote,
-        "branch": done.upstream.branch,
+        **output.fields(done.upstream, "remote branch"),
         "upstream": done.upstream.name,
         "push_target": done.target.name if done.target else None,
-        "before": done.before,
-        "theirs": done.theirs,
+        **output.fields(done, "before theirs fetched pushed tries"),
         "commit": done.commit if not (dry_run and made) else None,
         "changed": done.commit != done.before,
-        "fetched": done.fetched,
-        "pushed": done.pushed,
         "pushed_outside_of_memory": done.foreign,
         "merged": [output.name(memory.tracked(path)) for path in made.both] if made else [],
         "renumbered": [
@@ -118,7 +114,6 @@ def _data(memory: Memory, done: result.SyncResult, *, dry_run: bool) -> dict[str
         },
         "refs_refused": done.refusal or None,
         "finished": list(memory.remarks),
-        "tries": done.tries,
         "dry_run": dry_run,
         "warning": done.warning or None,
     }

@@ -126,16 +126,10 @@ def _data(replay: Replay) -> dict[str, Any]:
     return {
         "policy": replay.policy.value,
         "tokens": replay.managed,
-        "saved": replay.saved,
-        "peak": replay.peak,
-        "evictions": replay.evictions,
+        **output.fields(replay, "saved peak evictions over_budget regrets regret_tokens curve"),
         "blocks_evicted": replay.evicted,
-        "over_budget": replay.over_budget,
-        "regrets": replay.regrets,
-        "regret_tokens": replay.regret_tokens,
         "regrets_per_100_requests": replay.per_hundred(replay.regrets),
         "regret_tokens_per_100_requests": replay.per_hundred(replay.regret_tokens),
-        "curve": replay.curve,
     }
 
 

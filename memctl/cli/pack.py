@@ -43,15 +43,7 @@ from memctl.record import time_input
 @pack_options()
 @reading
 def rehydrate_command(
-    ctx: click.Context,
-    /,
-    task: str,
-    section: str,
-    since: str,
-    agent: str,
-    as_json: bool,
-    at: str | None,
-    **values: Any,
+    ctx: click.Context, /, task: str, section: str, since: str, agent: str, as_json: bool, at: str | None, **values: Any
 ) -> None:
     """Print what an agent needs to start work, within a token budget.
 

@@ -37,9 +37,7 @@ from memctl.window import (
 )
 
 policy_command = Group(
-    "policy",
-    help="Judge when agents may work in parallel, and when to compress a context.",
-    no_args_is_help=False,
+    "policy", help="Judge when agents may work in parallel, and when to compress a context.", no_args_is_help=False
 )
 _threshold_option = number_option(
     "--threshold",
@@ -315,10 +313,7 @@ def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tup
 @command(
     "triggers",
     ("memctl policy triggers window.md", "Show which triggers for a compression fire, and how to compress."),
-    (
-        "memctl policy triggers window.md --plan src/*.py",
-        "Show which triggers would fire once these files are read.",
-    ),
+    ("memctl policy triggers window.md --plan src/*.py", "Show which triggers would fire once these files are read."),
     ("memctl policy triggers window.md --state state.yaml --strict", "Exit with 1 if any trigger fires."),
     group=policy_command,
     cls=token_counter.MultiFileCommand,

@@ -40,10 +40,7 @@ _MOST = 256 * _BLOCK  # bytes of transcripts to search in all
 )
 @click.argument("names", metavar="[ID|PATH]…", nargs=-1, shell_complete=complete_id)
 @click.option(
-    "--text",
-    "source",
-    metavar="FILE",
-    help="Redact exactly the text that this file has (- for standard input).",
+    "--text", "source", metavar="FILE", help="Redact exactly the text that this file has (- for standard input)."
 )
 @click.option("--reason", default="", help="Why you redact this; `memctl log` shows the reason.")
 @flag_option("--dry-run", "-n", help="Show what would be redacted, and write nothing.")

@@ -251,11 +251,7 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
             output.note(f"hint: `export MEMCTL_SESSION={begun.id}` lets every commit of memctl name this session")
 
 
-@command(
-    "status",
-    ("memctl session status", "List the sessions under way in this worktree."),
-    group=session_command,
-)
+@command("status", ("memctl session status", "List the sessions under way in this worktree."), group=session_command)
 @json_option
 def status_command(ctx: click.Context, /, as_json: bool) -> None:
     """List the sessions under way, and what has changed in Git since each began.
@@ -466,12 +462,7 @@ def _line(made: session_page.SessionPage) -> tuple[str, ...]:
     changed = int(made.values.get("files_modified") or listed) if made.trail else listed
     counts = f"{quantity(changed, 'file')}, {quantity(decided, 'decision')}"
     intent = markdown.without_escapes((made.lines.get(session_page.INTENT) or ("",))[0])
-    return (
-        made.id,
-        session_pages.ended(made)[0],
-        counts,
-        cut(intent, _SHOWN),
-    )
+    return (made.id, session_pages.ended(made)[0], counts, cut(intent, _SHOWN))
 
 
 def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:

@@ -36,10 +36,7 @@ _OF_DOCUMENTS = {
 
 @command(
     "status",
-    (
-        "memctl status",
-        "Show progress, open issues, agents at work, and what is pending.",
-    ),
+    ("memctl status", "Show progress, open issues, agents at work, and what is pending."),
     ("memctl status --at v1.0", "Show the memory of a release."),
     ("memctl status --json", "Print the state of the memory as JSON."),
 )

@@ -317,10 +317,7 @@ def _in_page_order(unsorted: Iterable[Page]) -> tuple[Page, ...]:
 BY_RENAME, BY_CONTENT, BY_NAME = "renamed", "same content", "same name"
 _CANDIDATES = 5  # for each broken reference
 # The ids of an empty file in SHA-1 and SHA-256: two empty files are not one renamed file.
-EMPTY = (
-    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
-    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
-)
+EMPTY = ("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813")
 
 
 class Candidate(msgspec.Struct, frozen=True):

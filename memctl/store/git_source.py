@@ -85,12 +85,7 @@ class InGit:
     """
 
     def __init__(
-        self,
-        memory: Memory,
-        name: str,
-        entries: Sequence[trees.TreeEntry],
-        commit: str,
-        known: Callable[[], Known],
+        self, memory: Memory, name: str, entries: Sequence[trees.TreeEntry], commit: str, known: Callable[[], Known]
     ) -> None:
         self.name = name
         self.prefix = memory.prefix

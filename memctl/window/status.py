@@ -136,10 +136,7 @@ def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: flo
     """
     pressure = config.pressure
     monitor = ContextPressureMonitor(
-        limit.usable,
-        pressure.velocity_window,
-        pressure.thresholds,
-        usual_growth=pressure.usual_growth or usual,
+        limit.usable, pressure.velocity_window, pressure.thresholds, usual_growth=pressure.usual_growth or usual
     )
     history: list[HealthSnapshot] = []
     last = monitor.measure(0) if not seen.curve.points else None

@@ -18,6 +18,7 @@ from memctl.cli.command import (
     limit_option,
     options,
     reading,
+    text_option,
     text_options,
 )
 from memctl.cli.event import workflow_option
@@ -34,9 +35,7 @@ _FORMS = {"markdown": formats.markdown, "xml": formats.xml}
 
 # The options that set what a checkpoint holds: fields of the task's state, statuses of its steps, and its type.
 _task_options = options(
-    click.option(
-        "--task", "goal", default="", callback=not_empty, metavar="TEXT", help="The task: what the work is to achieve."
-    ),
+    text_option("--task", "goal", callback=not_empty, help="The task: what the work is to achieve."),
     text_options(
         ("--phase", "phase", "The phase that the work is in, such as planning."),
         ("--planned", "planned", "A planned step. Repeatable."),
@@ -54,7 +53,7 @@ _task_options = options(
         ("--input", "inputs", "Something that the work needs, such as a file. Repeatable."),
         ("--expect", "success_criteria", "A result that the work is to produce. Repeatable."),
         ("--constraint", "constraints", "A constraint on the work, or `none` if there is none. Repeatable."),
-        check=real_text,
+        callback=real_text,
     ),
     click.option(
         "--scs",
@@ -70,9 +69,8 @@ _task_options = options(
         metavar="TOKENS",
         help="Tokens of the working set: all that is in the agent's window.",
     ),
-    click.option(
+    text_option(
         "--base",
-        default="",
         metavar="VERSION|ID",
         help="The version or id of the checkpoint that the new one continues; it must be the newest.",
     ),
@@ -133,7 +131,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     ("memctl checkpoint list", "List the latest checkpoints, newest first."),
     ("memctl checkpoint list --workflow refunds --json", "List the checkpoints of one workflow as JSON."),
 )
-@click.option("--workflow", default="", metavar="NAME", help="List only this workflow's checkpoints.")
+@text_option("--workflow", metavar="NAME", help="List only this workflow's checkpoints.")
 @limit_option(20)
 @flag_option("--all", "everything", help="Also list deleted checkpoints, which `memctl restore ID` restores.")
 @reading

@@ -92,25 +92,24 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return decorate
 
 
-def text_options(
-    *rows: tuple[str, str, str], check: Callable[..., Any] | None = None, metavar: str = "TEXT"
-) -> Callable[[F], F]:
+def text_option(*names: str, help: str, metavar: str = "TEXT", **more: Any) -> Callable[[F], F]:
+    """Return a decorator for an option whose value is a text, "" if it is not given.
+
+    If the help ends in "Repeatable.", the option may be given several times. `names` and `more` are as for
+    `click.option`.
+    """
+    is_repeatable = help.endswith("Repeatable.")
+    default = () if is_repeatable else ""
+    return click.option(*names, help=help, metavar=metavar, default=default, multiple=is_repeatable, **more)
+
+
+def text_options(*rows: tuple[str, str, str], **more: Any) -> Callable[[F], F]:
     """Return a decorator that adds several options whose value is a text.
 
-    Each row has the option's flag, such as "--title", the name of the parameter, and the help. If the help ends in
-    "Repeatable.", the option may be given several times. `check` is click's callback of each option, which checks or
-    changes its value.
+    Each row has the option's flag, such as "--title", the name of the parameter, and the help. `more` is what they have
+    in common, as for `text_option`.
     """
-    return options(
-        *(
-            click.option(
-                flag, name, metavar=metavar, help=text, callback=check, default=() if is_repeatable else "",
-                multiple=is_repeatable,
-            )
-            for flag, name, text in rows
-            for is_repeatable in [text.endswith("Repeatable.")]
-        )
-    )  # fmt: skip
+    return options(*(text_option(flag, name, help=text, **more) for flag, name, text in rows))
 
 
 def flag_option(*names: str, **more: Any) -> Callable[[F], F]:

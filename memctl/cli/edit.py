@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import memory_access, output, record_options, write_command
-from memctl.cli.command import command, complete, complete_id, flag_option
+from memctl.cli.command import command, complete, complete_id, flag_option, text_options
 from memctl.cli.text_input import keep_if_refused, name_of, open_editor, read
 from memctl.cli.write_command import discard_option, not_empty, strict_option, take_flags, writing
 from memctl.errors import USAGE, MemctlError
@@ -33,29 +33,12 @@ _allow_accepted = flag_option("--allow-accepted", help="Allow a change of the te
     ("memctl edit DEC-2025-11-04-003", "Edit the text of a record in your editor."),
 )
 @click.argument("id", shell_complete=complete_id)
-@click.option(
-    "--set",
-    "assignments",
-    multiple=True,
+@text_options(
+    ("--set", "assignments", "Set a field to a value; an empty value clears the field. Repeatable."),
+    ("--add", "additions", "Add a value to a field that is a list. Repeatable."),
+    ("--remove", "removals", "Remove a value from a field that is a list. Repeatable."),
     metavar="FIELD=VALUE",
     shell_complete=complete("field"),
-    help="Set a field to a value; an empty value clears the field. Repeatable.",
-)
-@click.option(
-    "--add",
-    "additions",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    shell_complete=complete("field"),
-    help="Add a value to a field that is a list. Repeatable.",
-)
-@click.option(
-    "--remove",
-    "removals",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    shell_complete=complete("field"),
-    help="Remove a value from a field that is a list. Repeatable.",
 )
 @click.option(
     "--file",

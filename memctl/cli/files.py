@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, flag_option, json_option, limit_option, number_option, text_options
+from memctl.cli.command import command, flag_option, json_option, limit_option, number_option, text_option, text_options
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options
 from memctl.errors import USAGE, MemctlError
 from memctl.pack import budget_fill
@@ -50,7 +50,7 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
         "List the files as JSON, for a window of which 120,000 tokens are in use.",
     ),
 )
-@click.option("--task", default="", metavar="TEXT", help="The task that the files are for.")
+@text_option("--task", help="The task that the files are for.")
 @click.option("--active", multiple=True, metavar="PATH", help="A file that you work on. Repeatable.")
 @text_options(
     ("--path", "globs", "Rank only files that match this glob, as in .gitignore. Repeatable."), metavar="GLOB"

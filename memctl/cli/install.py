@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import command, flag_option, json_option
+from memctl.cli.command import command, flag_option, json_option, text_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import edited_hooks, hook_commits, trust
 from memctl.git.repository import Repository, open_repository
@@ -354,10 +354,9 @@ def _data(edit: Edit) -> dict[str, Any]:
     type=click.Choice([*install.TARGETS, *CLIENTS]),
     help=f"With cron, the scheduler: {', '.join(install.TARGETS)}; with mcp, the program: {', '.join(CLIENTS)}.",
 )
-@click.option(
+@text_option(
     "--from",
     "source",
-    default="",
     metavar="SOURCE",
     help="For github and gitlab: a wheel in the repository, or the address of a wheel or Git repository, from which the"
     " workflow installs memctl. [default: where this memctl was installed from]",

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, token_counter, window_limit
-from memctl.cli.command import Group, command, flag_option, json_option, number_option, options, reading
+from memctl.cli.command import Group, command, flag_option, json_option, number_option, options, reading, text_option
 from memctl.cli.text_input import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.event import WorkflowEvent
@@ -107,9 +107,8 @@ _inputs = options(
         metavar="FILE",
         help="A YAML or JSON file with values in place of measured ones; `memctl policy parallel -h` lists its keys.",
     ),
-    click.option(
+    text_option(
         "--workflow",
-        default="",
         metavar="NAME",
         help="The workflow whose events are counted. [default: the workflow of the branch]",
     ),

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import output, token_counter
-from memctl.cli.command import command, flag_option, reading
+from memctl.cli.command import command, flag_option, reading, text_option
 from memctl.cli.text_input import lines, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.text.phrases import quantity
@@ -31,9 +31,7 @@ _STATES = {None: "-", True: "ok", False: "missed"}  # of a target
     ),
 )
 @click.argument("source", metavar="FILE|-")
-@click.option(
-    "--task", default="", metavar="TEXT", help="The task that the text is for. [default: the task that the text states]"
-)
+@text_option("--task", help="The task that the text is for. [default: the task that the text states]")
 @click.option(
     "--transcript",
     metavar="FILE",

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, session_probe, text_input, transcript_input, write_command
-from memctl.cli.command import Group, command, flag_option, json_option
+from memctl.cli.command import Group, command, flag_option, json_option, text_option
 from memctl.cli.command import reading as reading_options
 from memctl.cli.write_command import real_text, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -83,12 +83,8 @@ _WHERE = (
     group=session_command,
 )
 @transcript_input.transcripts
-@click.option(
-    "--id",
-    "given",
-    default="",
-    metavar="NAME",
-    help="The name of the session. [default: the name that the transcript gives]",
+@text_option(
+    "--id", "given", metavar="NAME", help="The name of the session. [default: the name that the transcript gives]"
 )
 @flag_option("--review", help="Show the records that memctl proposes, and write nothing.")
 @_accept_option
@@ -232,9 +228,7 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
     group=session_command,
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
-@click.option(
-    "--intent", default="", metavar="TEXT", callback=real_text, help="What the session is for, in a few words."
-)
+@text_option("--intent", callback=real_text, help="What the session is for, in a few words.")
 @json_option
 def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool) -> None:
     """Record the start of a session: who, when, and Git's state.

@@ -37,16 +37,7 @@ def demote_known(memory: Memory, found: run.Report, staged: Snapshot, ignore: It
         codes |= set(MISSING_CODE) if "MEM210" in codes else set()
         snapshot = load.revision(memory, parent)
         earlier = run.check(context.from_memory(memory, snapshot, at=parent), codes, ignore, (credentials.CODE,))
-        left = Counter(_identity(snapshot, finding) for finding in earlier.findings)
-        findings = []
-        for finding in found.findings:
-            if finding.severity == ERROR and left[identity := _identity(staged, finding)]:
-                left[identity] -= 1
-                finding = replace(
-                    finding, message=f"{finding.message} ({parent} has this error already)", is_demoted=True
-                )
-            findings.append(finding)
-        found = replace(found, findings=tuple(findings))
+        found = _demoted(found, introduced(found, staged, earlier, snapshot), f"{parent} has this error already")
     return found
 
 
@@ -71,9 +62,16 @@ def demote_partial(memory: Memory, found: run.Report, ignore: Iterable[str]) -> 
     on_disk = load.disk(memory, whole=True)
     there = run.check(context.from_memory(memory, on_disk), codes, ignore)
     known = {_identity(on_disk, finding) for finding in there.findings}
+    rest = [one for one in found.findings if one.code not in codes or _identity(on_disk, one) in known]
+    return _demoted(found, rest, "in what is staged alone")
+
+
+def _demoted(found: run.Report, rest: Iterable[Finding], why: str) -> run.Report:
+    """Return a report in which the errors are warnings, except those in `rest`."""
+    kept = set(map(id, rest))  # two findings may be equal
     findings = [
-        replace(finding, message=f"{finding.message} (in what is staged alone)", is_demoted=True)
-        if finding.code in codes and _identity(on_disk, finding) not in known
+        replace(finding, message=f"{finding.message} ({why})", is_demoted=True)
+        if finding.severity == ERROR and id(finding) not in kept
         else finding
         for finding in found.findings
     ]

@@ -15,7 +15,7 @@ from memctl.check.findings import Finding
 from memctl.check.rules import BEHIND, DOCUMENTS, EDITED, ERROR, INFO, RULES, SEVERITIES, WARNING
 from memctl.check.run import Report
 from memctl.cli import memory_access, output
-from memctl.cli.command import choice_option, command, complete, flag_option
+from memctl.cli.command import choice_option, command, complete, flag_option, text_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import git
 from memctl.store import changes_ref, load, settings_check
@@ -48,19 +48,15 @@ _FORMATS = ("text", "json", "github", "sarif")
     "--staged", help="Check the staged files. A report as text has only errors; those that HEAD has, too, are warnings."
 )
 @click.option("--at", metavar="REV", help="Check the memory as it was at a commit, branch or tag.")
-@click.option(
-    "--select",
-    multiple=True,
+@text_options(
+    (
+        "--select",
+        "select",
+        "Check only these rules: a code, the beginning of codes such as MEM2, or a name. Repeatable.",
+    ),
+    ("--ignore", "ignore", "Skip these rules: a code, the beginning of codes, or a name. Repeatable."),
     metavar="CODE",
     shell_complete=complete("rule"),
-    help="Check only these rules: a code, the beginning of codes such as MEM2, or a name. Repeatable.",
-)
-@click.option(
-    "--ignore",
-    multiple=True,
-    metavar="CODE",
-    shell_complete=complete("rule"),
-    help="Skip these rules: a code, the beginning of codes, or a name. Repeatable.",
 )
 @flag_option("--all", "everything", help="Also print advice: findings of severity info.")
 @flag_option("--strict", help="Treat warnings as errors: exit with 1 if there are any.")

@@ -246,17 +246,15 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             default=None,
             help="Only records of this importance (1 to 10) or a higher one.",
         ),
-        click.option(
+        text_option(
             "--section",
-            default="",
             callback=section_named,
             shell_complete=complete("section"),
             help="Only records of this section (2.1, or its name) and of its pages of details.",
         ),
-        click.option("--agent", default="", help="Only records that this agent created."),
-        click.option(
+        text_option("--agent", help="Only records that this agent created."),
+        text_option(
             "--assignee",
-            default="",
             metavar="NAME",
             shell_complete=complete("assignee"),
             help="Only issues and states that this person or agent works on.",

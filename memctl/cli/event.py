@@ -105,11 +105,8 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
     "--type", "types", multiple=True, type=click.Choice(TYPES), help="List only events of this type. Repeatable."
 )
 @click.option("--workflow", default="", metavar="NAME", help="List only events of this workflow.")
-@click.option(
-    "--since",
-    default="",
-    metavar="TIME",
-    help="List only events since this time: 2025-11-04, or 7d for seven days ago.",
+@text_options(
+    ("--since", "since", "List only events since this time: 2025-11-04, or 7d for seven days ago."), metavar="TIME"
 )
 @limit_option(20)
 @json_option

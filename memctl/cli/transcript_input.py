@@ -8,10 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from memctl.cli import output
-from memctl.cli.command import flag_option
+from memctl.cli.command import flag_option, text_option
 from memctl.cli.text_input import name_of, open_source
 from memctl.errors import MemctlError
 from memctl.session.summary import SessionSummary
@@ -23,11 +21,10 @@ if TYPE_CHECKING:
     from memctl.providers.provider import Provider
     from memctl.session.grades import Dimension, Reply
 
-transcripts = click.option(
+transcripts = text_option(
     "--transcript",
     "-t",
     "sources",
-    multiple=True,
     metavar="FILE",
     help="A transcript of the session (- for standard input). Repeatable.",
 )

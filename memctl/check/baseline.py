@@ -11,7 +11,6 @@ from memctl.check import context, credentials, run
 from memctl.check.findings import Finding
 from memctl.check.references import MISSING_CODE
 from memctl.check.rules import DOCUMENTS, ERROR
-from memctl.check.run import Report
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
@@ -22,7 +21,7 @@ _OF_CHANGES = {"MEM109", "MEM601", *DOCUMENTS}
 _BETWEEN = {"MEM106", "MEM107", "MEM201", "MEM202", "MEM205", "MEM206", "MEM304", "MEM402"}  # about two files
 
 
-def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterable[str]) -> Report:
+def demote_known(memory: Memory, found: run.Report, staged: Snapshot, ignore: Iterable[str]) -> run.Report:
     """Return `found`, the report on the staged files, in which errors that the commit does not introduce are warnings.
 
     These are the errors that a parent of the commit has, too. The parents are HEAD and, in a merge, the merged commits.
@@ -38,20 +37,11 @@ def demote_known(memory: Memory, found: Report, staged: Snapshot, ignore: Iterab
         codes |= set(MISSING_CODE) if "MEM210" in codes else set()
         snapshot = load.revision(memory, parent)
         earlier = run.check(context.from_memory(memory, snapshot, at=parent), codes, ignore, (credentials.CODE,))
-        left = Counter(_identity(snapshot, finding) for finding in earlier.findings)
-        findings = []
-        for finding in found.findings:
-            if finding.severity == ERROR and left[identity := _identity(staged, finding)]:
-                left[identity] -= 1
-                finding = replace(
-                    finding, message=f"{finding.message} ({parent} has this error already)", is_demoted=True
-                )
-            findings.append(finding)
-        found = replace(found, findings=tuple(findings))
+        found = _demoted(found, introduced(found, staged, earlier, snapshot), f"{parent} has this error already")
     return found
 
 
-def introduced(found: Report, snapshot: Snapshot, earlier: Report, before: Snapshot) -> tuple[Finding, ...]:
+def introduced(found: run.Report, snapshot: Snapshot, earlier: run.Report, before: Snapshot) -> tuple[Finding, ...]:
     """Return the findings of a report on `snapshot` that the earlier report, on the memory `before`, does not have."""
     left = Counter(_identity(before, finding) for finding in earlier.findings)
     new = []
@@ -61,7 +51,7 @@ def introduced(found: Report, snapshot: Snapshot, earlier: Report, before: Snaps
     return tuple(new)
 
 
-def demote_partial(memory: Memory, found: Report, ignore: Iterable[str]) -> Report:
+def demote_partial(memory: Memory, found: run.Report, ignore: Iterable[str]) -> run.Report:
     """Return `found`, the report on the staged files, with warnings for what is only wrong since not all is staged.
 
     These are errors between two files, such as a link whose other side is not staged, that the disk does not have.
@@ -72,9 +62,16 @@ def demote_partial(memory: Memory, found: Report, ignore: Iterable[str]) -> Repo
     on_disk = load.disk(memory, whole=True)
     there = run.check(context.from_memory(memory, on_disk), codes, ignore)
     known = {_identity(on_disk, finding) for finding in there.findings}
+    rest = [one for one in found.findings if one.code not in codes or _identity(on_disk, one) in known]
+    return _demoted(found, rest, "in what is staged alone")
+
+
+def _demoted(found: run.Report, rest: Iterable[Finding], why: str) -> run.Report:
+    """Return a report in which the errors are warnings, except those in `rest`."""
+    kept = set(map(id, rest))  # two findings may be equal
     findings = [
-        replace(finding, message=f"{finding.message} (in what is staged alone)", is_demoted=True)
-        if finding.code in codes and _identity(on_disk, finding) not in known
+        replace(finding, message=f"{finding.message} ({why})", is_demoted=True)
+        if finding.severity == ERROR and id(finding) not in kept
         else finding
         for finding in found.findings
     ]

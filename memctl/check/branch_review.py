@@ -12,19 +12,15 @@ import msgspec
 from memctl.check import baseline, context, run
 from memctl.check.findings import Finding
 from memctl.check.rules import DOCUMENTS, ERROR, INFO, RULES
-from memctl.check.run import Report
 from memctl.git import differences, history, line_map
-from memctl.git.line_map import LineMap
 from memctl.pages import code_lines as code_text
 from memctl.pages import freshness, outline
 from memctl.pages.line_references import CurrentFile, LineReference, follow
 from memctl.pages.provenance import line_count, reason_of_record
 from memctl.record import ids, pages
 from memctl.record.kinds import DECISION, LEARNING
-from memctl.record.pages import code_lines, code_path
 from memctl.record.record import Record
 from memctl.search import rejected_options
-from memctl.search.rejected_options import Passage
 from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.store.memory_root import CONFIG, FOLDER
@@ -81,14 +77,14 @@ def review(memory: Memory, base: str, head: str) -> list[ReviewItem]:
     ]
 
 
-def as_report(items: Iterable[ReviewItem]) -> Report:
+def as_report(items: Iterable[ReviewItem]) -> run.Report:
     """Return the items of a review as a report of findings, whose paths are relative to the worktree's top."""
     findings = []
     for item in items:
         if item.kind in _RULES or item.kind == CHECK:
             text = item.text if item.kind == CHECK else f"{item.name}: {item.text}"
             findings.append(Finding(_RULES.get(item.kind, item.name), item.path, item.line, text))
-    return Report(tuple(findings), 0)
+    return run.Report(tuple(findings), 0)
 
 
 class _Branch:
@@ -124,7 +120,7 @@ class _Branch:
             passages += rejected_options.of_record(record, self.after.body(record))
         for commit in history.commits(self.memory.repository, [], f"{self.start}..{self.head}"):
             if not commit.trailers.ops and not _NO_ADOPTION.match(commit.subject):
-                passages.append(Passage(commit.subject, f"commit {commit.commit[:10]}"))
+                passages.append(rejected_options.Passage(commit.subject, f"commit {commit.commit[:10]}"))
         options = rejected_options.rejected_options(self.there, decisions)
         is_used = rejected_options.used_in(self.memory.repository, self.base, self.memory.prefix)
         for back in rejected_options.brought_back(self.there, options, passages, is_used):
@@ -135,7 +131,7 @@ class _Branch:
             unique = tuple(dict.fromkeys(places))
             yield ReviewItem(REJECTED, option.name, option.describe(), option.record.id, unique, path, back.line)
 
-    def _added_code(self) -> Iterator[Passage]:
+    def _added_code(self) -> Iterator[rejected_options.Passage]:
         """Yield the code of each changed file, without comments, with only its added lines not empty."""
         paths = [path for path in self.maps if path in self.code.values() and rejected_options.is_code(path)]
         for path, content in self.after.files.read(paths).items():
@@ -144,7 +140,7 @@ class _Branch:
                 hunks = self.maps[path].hunks
                 added = {n for hunk in hunks for n in range(hunk.new_start, hunk.new_start + hunk.new_count)}
                 lines = (line if number in added else "" for number, line in enumerate(text.split("\n"), 1))
-                yield Passage("\n".join(lines), path, True)
+                yield rejected_options.Passage("\n".join(lines), path, True)
 
     def shared(self) -> Iterator[ReviewItem]:
         """Yield the ids and numbers that the base and the branch have both given since they parted."""
@@ -197,17 +193,17 @@ class _Branch:
 
         The rank is 0 for lines, and 1 for a file or folder. A record means the lines where the branch began.
         """
-        path = ref if ref in self.code else code_path(ref)
+        path = ref if ref in self.code else pages.code_path(ref)
         below = [other for other in self.code if other.startswith(ref.rstrip("/") + "/")]
         if path not in self.code:
             return (1, below[0], 1) if below else None
-        hunks = self.maps.get(self.code[path], LineMap()).hunks
+        hunks = self.maps.get(self.code[path], line_map.LineMap()).hunks
         if ref == path or not hunks:
             return 1, path, hunks[0].new_start if hunks else 1
         blob, text = self.before.files.blobs([path])[path], self.before.files.read([path]).get(path, b"")
         file = CurrentFile(path, frozenset(), blob, blob, line_count(text.decode(errors="replace")), self.start)
         meant = follow(self.memory, file, [(record, ref)]).get((record.path, ref), LineReference((1, 1)))
-        first, last = meant.now or (code_lines(ref) or ("", (0, 0)))[1]
+        first, last = meant.now or (pages.code_lines(ref) or ("", (0, 0)))[1]
         for hunk in hunks:
             end = hunk.old_start + max(hunk.old_count, 1) - 1
             if hunk.old_start <= last and end >= first and (hunk.old_count or hunk.old_start > first):

@@ -10,14 +10,12 @@ from memctl.record import pages, session_page
 from memctl.record.errors import InvalidRecord, NotRegularFile
 from memctl.record.kinds import BY_FOLDER
 from memctl.store import files
-from memctl.store.memory_root import CONFIG
 
 _KNOWN = re.compile(
     r"README\.md|config\.yaml|\.gitattributes|\.gitignore|project\.md"
     r"|templates/[^/]+\.(?:md|j2)|docs/(?:[^/]+\.md|\.gitignore)|checkpoints/[^/]+/[^/]+\.(?:json|md)"
     r"|handoffs/\d{4}-\d{2}/HND-[^/]+\.package\.txt"
 )
-_MODEL = "delete the line; `git config --global memctl.semanticModel NAME` sets your model"
 
 
 def unknown_files(subject: CheckContext) -> Iterator[Finding]:
@@ -34,14 +32,6 @@ def unknown_files(subject: CheckContext) -> Iterator[Finding]:
         is_known = _KNOWN.fullmatch(path) or session_page.is_page(path) or session_page.is_trail(path)
         if not (findings or is_known):
             yield Finding("MEM501", path, 1, "memctl does not know this file", _hint(path))
-
-
-def unused_settings(subject: CheckContext) -> Iterator[Finding]:
-    """Report each setting in config.yaml that only a user's Git configuration may have."""
-    if subject.snapshot.config.semantic_model:
-        line = next(iter(subject.lines_of(CONFIG, "semantic_model")), 1)
-        message = "memctl ignores semantic_model: only a user's Git settings may name a model"
-        yield Finding("MEM512", CONFIG, line, message, _MODEL)
 
 
 def overdue_commits(subject: CheckContext) -> Iterator[Finding]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from memctl.check.files import special_files
 from memctl.check.findings import CheckContext, Finding, unreadable
 from memctl.pages import documents, generated_header, levels, sources
-from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, INDEX, SOURCES, document_of
 from memctl.pages.template_values import BrokenTemplate
 from memctl.record import content_fields, pages
@@ -146,7 +145,7 @@ def stale_documents(subject: CheckContext) -> Iterator[Finding]:
         yield from _outdated(subject, comparisons)  # else documents lack the invalid files, which other rules report
 
 
-def _outdated(subject: CheckContext, comparisons: Comparison) -> Iterator[Finding]:
+def _outdated(subject: CheckContext, comparisons: documents.Comparison) -> Iterator[Finding]:
     """Report each document that is missing or outdated, or whose page is gone, and lists of files that are gone."""
     has_hashes = subject.renderer.has_hashes
     # With `docs: default-branch`, documents are stale after each merge, which is no error.

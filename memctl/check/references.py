@@ -9,8 +9,6 @@ from memctl.pages import freshness, repository_paths
 from memctl.pages.renamed_files import fixed_path, meanings, present_glob
 from memctl.record import mentions, pages
 from memctl.record.change import is_final
-from memctl.record.mentions import IGNORE, Mention
-from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.store.memory_root import CONFIG
 from memctl.text.phrases import quantity
@@ -102,10 +100,10 @@ def mentions_of_records(subject: CheckContext) -> Iterator[Finding]:
     """Report each § marker and id in an open record's text that leads to nothing."""
     open_paths = {record.path for record in subject.snapshot.open_records}
     has_pages = bool(subject.snapshot.outline.pages)
-    dangling: list[tuple[str, Mention, str]] = []
+    dangling: list[tuple[str, mentions.Mention, str]] = []
     for path, texts in subject.snapshot.catalogue.mentions().items():
         for mention in texts if path in open_paths else ():
-            if mention.text == IGNORE:
+            if mention.text == mentions.IGNORE:
                 continue
             if (message := _dangling(subject, mention, has_pages)) is not None:
                 dangling.append((path, mention, message))
@@ -116,7 +114,7 @@ def mentions_of_records(subject: CheckContext) -> Iterator[Finding]:
         yield Finding("MEM207", path, mention.line, message, hint or _similar(subject, mention))
 
 
-def _dangling(subject: CheckContext, mention: Mention, has_pages: bool) -> str | None:
+def _dangling(subject: CheckContext, mention: mentions.Mention, has_pages: bool) -> str | None:
     text = mention.text
     if text.startswith("§4."):
         if "*" in text or repository_paths.resolve(subject.snapshot.files.names(), text[3:]):
@@ -138,7 +136,7 @@ def suspects(subject: CheckContext) -> Iterator[Finding]:
 
 def globs(subject: CheckContext) -> Iterator[Finding]:
     """Report each glob of a section that matches no file."""
-    empty: list[tuple[Page, str]] = []
+    empty: list[tuple[pages.Page, str]] = []
     names = subject.snapshot.files.names() if subject.snapshot.outline.sections else frozenset()
     for page in subject.snapshot.outline.sections:
         if len(page.paths) > _MOST_GLOBS:
@@ -186,7 +184,7 @@ def _has_some_code(subject: CheckContext) -> bool:
     )
 
 
-def _similar(subject: CheckContext, mention: Mention) -> str:
+def _similar(subject: CheckContext, mention: mentions.Mention) -> str:
     return subject.near(mention.text, subject.markers if mention.text.startswith("§") else subject.by_id)
 
 

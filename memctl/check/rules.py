@@ -191,9 +191,6 @@ MEM510 lost-file-list error: The page of a session or the list of its files is m
 MEM511 leftover warning: The memory has a temporary file.
     A write was interrupted, or the disk was full. No record is lost, but `git add -A` would commit the file. The next
     `memctl commit` deletes it.
-MEM512 unused-setting info: A setting in config.yaml is not used.
-    memctl ignores `semantic_model` in config.yaml, since a repository could name a harmful model. Delete the line. Each
-    user can set the model for search: `git config --global memctl.semanticModel NAME`.
 MEM513 overdue-commit warning: A change has been pending for over an hour.
     Other clones don't see the change, and Git does not have its text. `memctl commit` commits it, or says what prevents
     that. Changes made with --no-commit, and those during a merge or rebase, are not reported.

@@ -53,7 +53,6 @@ _CHECKS: tuple[tuple[Callable[[CheckContext], Iterator[Finding]], tuple[str, ...
     (lifecycle.declared_completion, ("MEM405",)),
     (lifecycle.overview, ("MEM408",)),
     (files.unknown_files, ("MEM501", "MEM502", "MEM511")),
-    (files.unused_settings, ("MEM512",)),
     (files.overdue_commits, ("MEM513",)),
     (sessions.checkpoints, ("MEM103", "MEM505", "MEM506")),
     (sessions.pages, ("MEM102", "MEM103", "MEM507", "MEM508", "MEM509", "MEM510")),

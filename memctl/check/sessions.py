@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from memctl.check.findings import CheckContext, Finding, unreadable
 from memctl.record import checkpoint, session_page
-from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import InvalidRecord
 from memctl.record.session_page import CHANGED, READ, SessionPage
 
@@ -83,7 +82,7 @@ def checkpoints(subject: CheckContext) -> Iterator[Finding]:
 
     Equal numbers of older checkpoints are not reported, since work is resumed from the newest.
     """
-    numbers: dict[str, list[Version]] = {}
+    numbers: dict[str, list[checkpoint.Version]] = {}
     for path in filter(checkpoint.is_json, subject.snapshot.names(checkpoint.FOLDER)):
         found = yield from _checkpoint(subject, path)
         if found is not None:
@@ -94,7 +93,7 @@ def checkpoints(subject: CheckContext) -> Iterator[Finding]:
         yield from (Finding("MEM506", other.path, 1, message) for other in others if other.version == first.version)
 
 
-def _checkpoint(subject: CheckContext, path: str) -> Generator[Finding, None, Checkpoint | None]:
+def _checkpoint(subject: CheckContext, path: str) -> Generator[Finding, None, checkpoint.Checkpoint | None]:
     try:
         text = subject.snapshot.read(path)
         if (match := _OURS.search(text)) and _THEIRS.search(text, match.end()):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import memory_access, output, token_counter, window_limit
-from memctl.cli.command import choice_option, command, number_option, reading
+from memctl.cli.command import choice_option, command, flag_option, number_option, reading
 from memctl.cli.text_input import read
 from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -66,7 +66,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 @number_option("--used", least=0, help="Tokens in use as the host reports them; used instead of memctl's own count.")
 @number_option("--agents", default=profiles.AGENTS, help="Number of agents; only with --profile multi-agent.")
 @model_option
-@click.option("--strict", is_flag=True, help="Exit with 1 if the zone is orange or red, or a hard limit is exceeded.")
+@flag_option("--strict", help="Exit with 1 if the zone is orange or red, or a hard limit is exceeded.")
 @reading
 def budget_command(
     ctx: click.Context,
@@ -111,7 +111,8 @@ def budget_command(
     advice, own = profile.lines(window), _own(around)
     if as_json:
         data = _data(occupancy, profile.name, is_measured, advice, own)
-        output.json("budget", {**data, "team": _team_data(team), "model": around.counter.family.name})
+        shown = output.fields(team, "agents available shared own coordination effective efficiency") if team else None
+        output.json("budget", {**data, "team": shown, "model": around.counter.family.name})
     else:
         _print(occupancy, profile.title, is_measured, around.counter.family.name)
         _print_more(advice, own, team)
@@ -219,7 +220,7 @@ def _data(
         for usage in occupancy.usages
     ]
     measured = {"level": occupancy.zone, "capacity": level.name, "usable": occupancy.usable, "action": level.action}
-    measured |= {"responses": list(level.responses)} | _fields(occupancy, "used", "counted", "unattributed", "free")
+    measured |= {"responses": list(level.responses)} | output.fields(occupancy, "used counted unattributed free")
     return {
         "window": occupancy.window,
         "profile": profile,
@@ -228,12 +229,3 @@ def _data(
         "advice": advice,
         "memctl": [{"what": name, "tokens": tokens} for name, tokens in own],
     }
-
-
-def _fields(source: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(source, name) for name in names}
-
-
-def _team_data(team: Team | None) -> dict[str, Any] | None:
-    names = ("agents", "available", "shared", "own", "coordination", "effective", "efficiency")
-    return _fields(team, *names) if team else None

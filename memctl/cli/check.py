@@ -15,7 +15,7 @@ from memctl.check.findings import Finding
 from memctl.check.rules import BEHIND, DOCUMENTS, EDITED, ERROR, INFO, RULES, SEVERITIES, WARNING
 from memctl.check.run import Report
 from memctl.cli import memory_access, output
-from memctl.cli.command import choice_option, command, complete
+from memctl.cli.command import choice_option, command, complete, flag_option, text_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import git
 from memctl.store import changes_ref, load, settings_check
@@ -44,38 +44,32 @@ _FORMATS = ("text", "json", "github", "sarif")
     ("memctl check --explain MEM305", "Print why the rule MEM305 exists, and what to do if a file breaks it."),
     ("memctl check --fix", "Correct all findings that have only one possible correction, in one commit."),
 )
-@click.option(
-    "--staged",
-    is_flag=True,
-    help="Check the staged files. A report as text has only errors; those that HEAD has, too, are warnings.",
+@flag_option(
+    "--staged", help="Check the staged files. A report as text has only errors; those that HEAD has, too, are warnings."
 )
 @click.option("--at", metavar="REV", help="Check the memory as it was at a commit, branch or tag.")
-@click.option(
-    "--select",
-    multiple=True,
+@text_options(
+    (
+        "--select",
+        "select",
+        "Check only these rules: a code, the beginning of codes such as MEM2, or a name. Repeatable.",
+    ),
+    ("--ignore", "ignore", "Skip these rules: a code, the beginning of codes, or a name. Repeatable."),
     metavar="CODE",
     shell_complete=complete("rule"),
-    help="Check only these rules: a code, the beginning of codes such as MEM2, or a name. Repeatable.",
 )
-@click.option(
-    "--ignore",
-    multiple=True,
-    metavar="CODE",
-    shell_complete=complete("rule"),
-    help="Skip these rules: a code, the beginning of codes, or a name. Repeatable.",
-)
-@click.option("--all", "everything", is_flag=True, help="Also print advice: findings of severity info.")
-@click.option("--strict", is_flag=True, help="Treat warnings as errors: exit with 1 if there are any.")
+@flag_option("--all", "everything", help="Also print advice: findings of severity info.")
+@flag_option("--strict", help="Treat warnings as errors: exit with 1 if there are any.")
 @choice_option("--format", "style", among=_FORMATS, default="text", help="The format of the report.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, as --format json does.")
+@flag_option("--json", "as_json", help="Print JSON, as --format json does.")
 @click.option(
     "--explain",
     metavar="CODE|all",
     shell_complete=complete("rule"),
     help="Explain the rule with this code, or list all rules.",
 )
-@click.option("--fix", is_flag=True, help="Correct all findings that have only one possible correction, and list them.")
-@click.option("--dry-run", "-n", is_flag=True, help="With --fix: show what would be written, and write nothing.")
+@flag_option("--fix", help="Correct all findings that have only one possible correction, and list them.")
+@flag_option("--dry-run", "-n", help="With --fix: show what would be written, and write nothing.")
 def check_command(
     ctx: click.Context,
     /,

@@ -9,7 +9,18 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import Group, command, complete, json_option, limit_option, options, reading, text_options
+from memctl.cli.command import (
+    Group,
+    command,
+    complete,
+    flag_option,
+    json_option,
+    limit_option,
+    options,
+    reading,
+    text_option,
+    text_options,
+)
 from memctl.cli.event import workflow_option
 from memctl.cli.write_command import naming_options, not_empty, real_text, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -18,17 +29,13 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
 from memctl.task import checkpoints, events, formats, resume
-from memctl.task.resume import StateGap
 from memctl.write import task_state
-from memctl.write.task_state import SaveOptions
 
 _FORMS = {"markdown": formats.markdown, "xml": formats.xml}
 
 # The options that set what a checkpoint holds: fields of the task's state, statuses of its steps, and its type.
 _task_options = options(
-    click.option(
-        "--task", "goal", default="", callback=not_empty, metavar="TEXT", help="The task: what the work is to achieve."
-    ),
+    text_option("--task", "goal", callback=not_empty, help="The task: what the work is to achieve."),
     text_options(
         ("--phase", "phase", "The phase that the work is in, such as planning."),
         ("--planned", "planned", "A planned step. Repeatable."),
@@ -46,7 +53,7 @@ _task_options = options(
         ("--input", "inputs", "Something that the work needs, such as a file. Repeatable."),
         ("--expect", "success_criteria", "A result that the work is to produce. Repeatable."),
         ("--constraint", "constraints", "A constraint on the work, or `none` if there is none. Repeatable."),
-        check=real_text,
+        callback=real_text,
     ),
     click.option(
         "--scs",
@@ -62,9 +69,8 @@ _task_options = options(
         metavar="TOKENS",
         help="Tokens of the working set: all that is in the agent's window.",
     ),
-    click.option(
+    text_option(
         "--base",
-        default="",
         metavar="VERSION|ID",
         help="The version or id of the checkpoint that the new one continues; it must be the newest.",
     ),
@@ -106,7 +112,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     """
     flags = take_flags(given)
     memory = memory_access.memory(ctx)
-    how = SaveOptions(
+    how = task_state.SaveOptions(
         workflow=events.workflow(memory, workflow) if workflow else "",
         **{name: given.pop(name) for name in ("window", "base", "dropped", "scs_size", "aws_size")},
     )
@@ -125,11 +131,9 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     ("memctl checkpoint list", "List the latest checkpoints, newest first."),
     ("memctl checkpoint list --workflow refunds --json", "List the checkpoints of one workflow as JSON."),
 )
-@click.option("--workflow", default="", metavar="NAME", help="List only this workflow's checkpoints.")
+@text_option("--workflow", metavar="NAME", help="List only this workflow's checkpoints.")
 @limit_option(20)
-@click.option(
-    "--all", "everything", is_flag=True, help="Also list deleted checkpoints, which `memctl restore ID` restores."
-)
+@flag_option("--all", "everything", help="Also list deleted checkpoints, which `memctl restore ID` restores.")
 @reading
 def list_command(
     ctx: click.Context, /, workflow: str, limit: int, everything: bool, as_json: bool, at: str | None
@@ -208,12 +212,9 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
 )
 @click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
 @workflow_option
-@click.option(
-    "--allow-stale", is_flag=True, help="Resume although there is a newer checkpoint, or another of the same version."
-)
-@click.option(
+@flag_option("--allow-stale", help="Resume although there is a newer checkpoint, or another of the same version.")
+@flag_option(
     "--strict",
-    is_flag=True,
     help="Exit with 1 if the checkpoint lacks anything; without --strict, only if it lacks the task or the next step.",
 )
 @json_option
@@ -263,7 +264,7 @@ def _workflow(memory: Memory, snapshot: Snapshot, name: str) -> str:
     return events.workflow(memory, name) if name else checkpoints.workflow_to_resume(memory, snapshot)
 
 
-def _note_missing(missing: Sequence[StateGap]) -> None:
+def _note_missing(missing: Sequence[resume.StateGap]) -> None:
     """Print what a checkpoint lacks: what is needed to continue, and what `resume --strict` requires, too."""
     output.note(*(f"the checkpoint lacks what is needed to resume: {gap}" for gap in missing if gap.essential))
     if others := "; ".join(str(gap) for gap in missing if not gap.essential):

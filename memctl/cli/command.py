@@ -92,25 +92,29 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return decorate
 
 
-def text_options(
-    *rows: tuple[str, str, str], check: Callable[..., Any] | None = None, metavar: str = "TEXT"
-) -> Callable[[F], F]:
+def text_option(*names: str, help: str, metavar: str = "TEXT", **more: Any) -> Callable[[F], F]:
+    """Return a decorator for an option whose value is a text, "" if it is not given.
+
+    If the help ends in "Repeatable.", the option may be given several times. `names` and `more` are as for
+    `click.option`.
+    """
+    is_repeatable = help.endswith("Repeatable.")
+    default = () if is_repeatable else ""
+    return click.option(*names, help=help, metavar=metavar, default=default, multiple=is_repeatable, **more)
+
+
+def text_options(*rows: tuple[str, str, str], **more: Any) -> Callable[[F], F]:
     """Return a decorator that adds several options whose value is a text.
 
-    Each row has the option's flag, such as "--title", the name of the parameter, and the help. If the help ends in
-    "Repeatable.", the option may be given several times. `check` is click's callback of each option, which checks or
-    changes its value.
+    Each row has the option's flag, such as "--title", the name of the parameter, and the help. `more` is what they have
+    in common, as for `text_option`.
     """
-    return options(
-        *(
-            click.option(
-                flag, name, metavar=metavar, help=text, callback=check, default=() if is_repeatable else "",
-                multiple=is_repeatable,
-            )
-            for flag, name, text in rows
-            for is_repeatable in [text.endswith("Repeatable.")]
-        )
-    )  # fmt: skip
+    return options(*(text_option(flag, name, help=text, **more) for flag, name, text in rows))
+
+
+def flag_option(*names: str, **more: Any) -> Callable[[F], F]:
+    """Return a decorator for an option without a value; `names` and `more` are as for `click.option`."""
+    return click.option(*names, is_flag=True, **more)
 
 
 def number_option(*names: str, least: int = 1, **more: Any) -> Callable[[F], F]:
@@ -134,9 +138,7 @@ def limit_option(default: int, text: str = "Show at most this many entries; 0 sh
     return number_option("--limit", least=0, default=default, help=text)
 
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON: an object with the keys schema, kind and data."
-)
+json_option = flag_option("--json", "as_json", help="Print JSON: an object with the keys schema, kind and data.")
 at_option = click.option("--at", "at", metavar="REV", help="Read the memory as it was at a commit, branch or tag.")
 # The options of every command that reads records.
 reading = options(at_option, json_option)
@@ -244,17 +246,15 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             default=None,
             help="Only records of this importance (1 to 10) or a higher one.",
         ),
-        click.option(
+        text_option(
             "--section",
-            default="",
             callback=section_named,
             shell_complete=complete("section"),
             help="Only records of this section (2.1, or its name) and of its pages of details.",
         ),
-        click.option("--agent", default="", help="Only records that this agent created."),
-        click.option(
+        text_option("--agent", help="Only records that this agent created."),
+        text_option(
             "--assignee",
-            default="",
             metavar="NAME",
             shell_complete=complete("assignee"),
             help="Only issues and states that this person or agent works on.",
@@ -264,9 +264,9 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             ("--until", "until", "Only records up to this time: 2025-11-04, or 7d for seven days ago."),
             metavar="TIME",
         ),
-        click.option("--open", "is_open", is_flag=True, help="Only open records: neither closed nor archived."),
-        click.option("--archived", is_flag=True, help="Only archived records."),
-        click.option("--all", "everything", is_flag=True, help="Also include archived records."),
+        flag_option("--open", "is_open", help="Only open records: neither closed nor archived."),
+        flag_option("--archived", help="Only archived records."),
+        flag_option("--all", "everything", help="Also include archived records."),
     )(function)
 
 

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 # Name -> the module below memctl.cli that has it (as NAME_command) and its line in the help. The lines stand here so
 # that `memctl -h` imports no command; a test holds them to the commands. `all_commands` has those of record types, too.
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
-    "Record": {
-        "session": ("session", "Summarize sessions of work: decisions, files, errors, state."),
-    },
+    "Record": {"session": ("session", "Summarize sessions of work: decisions, files, errors, state.")},
     "Describe": {
         "project": ("pages", "Describe the project's purpose and status: level 1."),
         "section": ("pages", "Describe the parts of the project: level 2."),
@@ -68,18 +66,12 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "undo": ("undo", "Undo the last change of the memory, in a new commit."),
         "delete": ("edit", "Delete records. Git keeps their text."),
         "restore": ("edit", "Restore a deleted record or checkpoint, or an earlier version of a record."),
-        "redact": (
-            "redact",
-            "Redact a credential everywhere in this clone, and list where it may remain.",
-        ),
+        "redact": ("redact", "Redact a credential everywhere in this clone, and list where it may remain."),
         "maintain": ("maintain", "Archive and delete old records and checkpoints, and store access counts."),
     },
     "Work together": {
         "own": ("team", "Show who owns which section; acquire, release and transfer sections."),
-        "renumber": (
-            "renumber",
-            "Renumber one of two records or pages with the same id, and update references.",
-        ),
+        "renumber": ("renumber", "Renumber one of two records or pages with the same id, and update references."),
         "coordination": ("team", "Show which agents are at work, on what, and what blocks them."),
         "sync": ("sync", "Fetch, merge, render the documents and push: the branch, and the state that agents share."),
     },

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import command, json_option
+from memctl.cli.command import command, flag_option, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store import pending_state
 from memctl.store.memory import Memory
@@ -23,18 +23,14 @@ from memctl.write.commit import Outcome
     ("memctl commit --drop LRN-2025-11-04-001", "Forget the change of one record that was undone outside memctl."),
 )
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option(
-    "--again", is_flag=True, help="Write changes again that were undone outside memctl: those of the given ids, or all."
-)
-@click.option(
-    "--drop", is_flag=True, help="Forget changes that were undone outside memctl: those of the given ids, or all."
-)
-@click.option("--batch", is_flag=True, hidden=True, help="Do nothing: hooks of older versions call it.")
-@click.option("--allow-accepted", is_flag=True, help="Also commit edits of the text of an accepted decision.")
-@click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
+@flag_option("--again", help="Write changes again that were undone outside memctl: those of the given ids, or all.")
+@flag_option("--drop", help="Forget changes that were undone outside memctl: those of the given ids, or all.")
+@flag_option("--batch", hidden=True, help="Do nothing: hooks of older versions call it.")
+@flag_option("--allow-accepted", help="Also commit edits of the text of an accepted decision.")
+@flag_option("--allow-secret", help="Accept text that looks like a credential.")
 @write_command.strict_option
 @json_option
-@click.option("--dry-run", "-n", is_flag=True, help="Show what would be committed, and commit nothing.")
+@flag_option("--dry-run", "-n", help="Show what would be committed, and commit nothing.")
 def commit_command(
     ctx: click.Context,
     /,

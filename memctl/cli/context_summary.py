@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, token_counter
-from memctl.cli.command import command, json_option, number_option
+from memctl.cli.command import command, flag_option, json_option, number_option
 from memctl.cli.text_input import name_of, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import context_summary, phase_summary
@@ -44,10 +44,9 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
 )
 @number_option("--budget", least=10, default=BUDGET, help="Maximum number of tokens of the summary.")
 @token_counter.model_option
-@click.option(
+@flag_option(
     "--check",
     "checking",
-    is_flag=True,
     help="Only list what does not belong in a summary, and what the text lacks; exit with 1 if it lists anything.",
 )
 @json_option
@@ -139,13 +138,9 @@ def _saved(returned: str, result: AgentResult, summary: ContextSummary, counter:
 
 def _data(summary: ContextSummary, result: AgentResult) -> dict[str, Any]:
     return {
-        "decision": summary.decision,
+        **output.fields(summary, "decision tokens budget is_actionable"),
+        **output.fields(result, "task_id phase"),
         "context_summary": summary.text,
-        "tokens": summary.tokens,
-        "budget": summary.budget,
-        "task_id": result.task_id,
-        "phase": result.phase,
-        "is_actionable": summary.is_actionable,
         "files_of_interest": summary.files,
         "kept": [msgspec.structs.asdict(line) for line in summary.kept],
         "dropped": [msgspec.structs.asdict(line) for line in summary.dropped],

@@ -7,15 +7,13 @@ from typing import Any
 import click
 
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import command, complete, json_option, section_named
-from memctl.cli.write_command import writing
+from memctl.cli.command import command, complete, flag_option, json_option, section_named
 from memctl.errors import REFUSED
 from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, SOURCES
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.write import documents, pages, render
-from memctl.write.pages import Author
 
 
 @command(
@@ -24,19 +22,12 @@ from memctl.write.pages import Author
     ("memctl render --check", "Write nothing, and exit with 1 if a document is stale or was edited by hand (for CI)."),
     ("memctl render --force", "Overwrite documents that were edited by hand."),
 )
-@click.option(
-    "--check",
-    "only_check",
-    is_flag=True,
-    help="Write nothing; exit with 1 if a document is stale or was edited by hand.",
-)
-@click.option(
-    "--staged", is_flag=True, help="Render the staged records and pages, and stage the documents (for hooks)."
-)
-@click.option("--merged", is_flag=True, help="Add the staged documents to the merge commit just made (for hooks).")
-@click.option("--force", is_flag=True, help="Overwrite documents that were edited by hand.")
-@click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
-@click.option("--no-commit", is_flag=True, help="Write the documents, but neither stage nor commit them.")
+@flag_option("--check", "only_check", help="Write nothing; exit with 1 if a document is stale or was edited by hand.")
+@flag_option("--staged", help="Render the staged records and pages, and stage the documents (for hooks).")
+@flag_option("--merged", help="Add the staged documents to the merge commit just made (for hooks).")
+@flag_option("--force", help="Overwrite documents that were edited by hand.")
+@flag_option("--dry-run", "-n", help="Show what would be written, and write nothing.")
+@flag_option("--no-commit", help="Write the documents, but neither stage nor commit them.")
 @json_option
 def render_command(
     ctx: click.Context,
@@ -93,7 +84,7 @@ def render_command(
 @click.argument(
     "markers", nargs=-1, required=True, metavar="§N.N…", callback=section_named, shell_complete=complete("marker")
 )
-@writing
+@write_command.writing
 def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any) -> None:
     """Confirm that pages agree with the code they refer to.
 
@@ -101,7 +92,7 @@ def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any
     suspect until somebody reads the page again and confirms it with this command.
     """
     memory = memory_access.memory(ctx)
-    author = Author(memory.actor, memory.now)
+    author = pages.Author(memory.actor, memory.now)
     write_command.carry_out(memory, lambda _: pages.review(load.disk(memory), markers, author), flags)
 
 

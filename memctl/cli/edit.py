@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import memory_access, output, record_options, write_command
-from memctl.cli.command import command, complete, complete_id
+from memctl.cli.command import command, complete, complete_id, flag_option, text_options
 from memctl.cli.text_input import keep_if_refused, name_of, open_editor, read
 from memctl.cli.write_command import discard_option, not_empty, strict_option, take_flags, writing
 from memctl.errors import USAGE, MemctlError
@@ -19,9 +19,7 @@ from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.write import edit, links, remove
 
-_allow_accepted = click.option(
-    "--allow-accepted", is_flag=True, help="Allow a change of the text of an accepted decision."
-)
+_allow_accepted = flag_option("--allow-accepted", help="Allow a change of the text of an accepted decision.")
 
 
 @command(
@@ -35,29 +33,12 @@ _allow_accepted = click.option(
     ("memctl edit DEC-2025-11-04-003", "Edit the text of a record in your editor."),
 )
 @click.argument("id", shell_complete=complete_id)
-@click.option(
-    "--set",
-    "assignments",
-    multiple=True,
+@text_options(
+    ("--set", "assignments", "Set a field to a value; an empty value clears the field. Repeatable."),
+    ("--add", "additions", "Add a value to a field that is a list. Repeatable."),
+    ("--remove", "removals", "Remove a value from a field that is a list. Repeatable."),
     metavar="FIELD=VALUE",
     shell_complete=complete("field"),
-    help="Set a field to a value; an empty value clears the field. Repeatable.",
-)
-@click.option(
-    "--add",
-    "additions",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    shell_complete=complete("field"),
-    help="Add a value to a field that is a list. Repeatable.",
-)
-@click.option(
-    "--remove",
-    "removals",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    shell_complete=complete("field"),
-    help="Remove a value from a field that is a list. Repeatable.",
 )
 @click.option(
     "--file",
@@ -147,7 +128,7 @@ class _Relation(click.Choice[str]):
     "--as", "relation", type=_Relation(["relates_to", "blocks", "blocked_by", "parent"]), default="relates_to",
     show_default=True, help="How the first record relates to the second; `parent`: the second is the parent.",
 )  # fmt: skip
-@click.option("--remove", is_flag=True, help="Remove the link between the two records instead of adding it.")
+@flag_option("--remove", help="Remove the link between the two records instead of adding it.")
 @writing
 def link_command(ctx: click.Context, /, source: str, target: str, relation: str, remove: bool, **flags: Any) -> None:
     """Link two records with each other: both files get the link, in one commit."""
@@ -224,7 +205,7 @@ def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any)
     ("memctl delete ISS-2025-11-04-001 --unlink", "Delete a record, and the links of other records to it."),
 )
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
-@click.option("--unlink", is_flag=True, help="Also remove the links of other records to the deleted ones.")
+@flag_option("--unlink", help="Also remove the links of other records to the deleted ones.")
 @discard_option
 @writing
 def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **flags: Any) -> None:

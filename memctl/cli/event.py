@@ -15,7 +15,6 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import time_input
 from memctl.record.event import TYPES, ContextSizes, WorkflowEvent
 from memctl.store import event_stream
-from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
 from memctl.task import events as task_events
 from memctl.task.formats import event_xml
@@ -106,11 +105,8 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
     "--type", "types", multiple=True, type=click.Choice(TYPES), help="List only events of this type. Repeatable."
 )
 @click.option("--workflow", default="", metavar="NAME", help="List only events of this workflow.")
-@click.option(
-    "--since",
-    default="",
-    metavar="TIME",
-    help="List only events since this time: 2025-11-04, or 7d for seven days ago.",
+@text_options(
+    ("--since", "since", "List only events since this time: 2025-11-04, or 7d for seven days ago."), metavar="TIME"
 )
 @limit_option(20)
 @json_option
@@ -198,7 +194,7 @@ def _row(event: WorkflowEvent) -> tuple[str, ...]:
     )
 
 
-def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
+def _warn(memory: Memory, stream: event_stream.Stream, workflow: str) -> None:
     if stream.broken:
         file, numbers = event_stream.file_of(memory), some([str(number) for number in stream.broken], _SHOWN)
         output.note(f"warning: events are left out, because these lines of {file} can't be read: {numbers}")

@@ -11,9 +11,8 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, terminal, write_command
-from memctl.cli.command import command, filtering, reading
+from memctl.cli.command import command, filtering, flag_option, reading
 from memctl.cli.text_input import name_of, read
-from memctl.cli.write_command import write_options, writing
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.record.filters import select
@@ -49,12 +48,8 @@ _NOTED = 20  # notes to print, of possibly thousands
 )
 @click.argument("first", metavar="FILE|adr|beads|backlog")
 @click.argument("second", metavar="[PLACE]", required=False)
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Import nothing if any item or link can't be imported.",
-)
-@writing
+@flag_option("--strict", help="Import nothing if any item or link can't be imported.")
+@write_command.writing
 def import_command(ctx: click.Context, /, first: str, second: str | None, strict: bool, **flags: Any) -> None:
     """Import records from a file or another tool, in one commit; what was imported before is skipped.
 
@@ -94,7 +89,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         return results[-1].change
 
     with write_command.working("importing"):
-        result = transaction.carry_out(memory, plan, write_options(flags))
+        result = transaction.carry_out(memory, plan, write_command.write_options(flags))
     imported = results[-1]
     files: AdrImport | None = imported if format_ == "adr" else None  # type: ignore[assignment]
     if flags["as_json"]:
@@ -186,8 +181,8 @@ def _print_skipped(files: AdrImport) -> None:
     type=click.Choice(("madr", "nygard")),
     help="With `adr`: the form of the written files. [default: that of the imported file, else madr]",
 )
-@click.option("--force", is_flag=True, help="With `adr`: overwrite files that were edited since the import.")
-@click.option("--dry-run", "-n", is_flag=True, help="With `adr`: show what would be written, and write nothing.")
+@flag_option("--force", help="With `adr`: overwrite files that were edited since the import.")
+@flag_option("--dry-run", "-n", help="With `adr`: show what would be written, and write nothing.")
 @reading
 def export_command(
     ctx: click.Context, /, first: str | None, second: str | None, as_json: bool, at: str | None, **given: Any

@@ -8,11 +8,10 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, json_option, limit_option, number_option, text_options
+from memctl.cli.command import command, flag_option, json_option, limit_option, number_option, text_option, text_options
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options
 from memctl.errors import USAGE, MemctlError
 from memctl.pack import budget_fill
-from memctl.pack.budget_fill import Pack
 from memctl.pack.draft import PackDraft
 from memctl.pack.files import build_pack
 from memctl.pages import definitions, outline
@@ -51,7 +50,7 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
         "List the files as JSON, for a window of which 120,000 tokens are in use.",
     ),
 )
-@click.option("--task", default="", metavar="TEXT", help="The task that the files are for.")
+@text_option("--task", help="The task that the files are for.")
 @click.option("--active", multiple=True, metavar="PATH", help="A file that you work on. Repeatable.")
 @text_options(
     ("--path", "globs", "Rank only files that match this glob, as in .gitignore. Repeatable."), metavar="GLOB"
@@ -66,11 +65,10 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
     show_default=True,
     help="The lowest score with which a file is loaded.",
 )
-@click.option("--explain", is_flag=True, help="Show the reasons for each score, and which files are never loaded.")
-@click.option(
+@flag_option("--explain", help="Show the reasons for each score, and which files are never loaded.")
+@flag_option(
     "--pack",
     "as_pack",
-    is_flag=True,
     help="Print a pack with the texts of the files to load ahead, and with the files left out, each with the reason.",
 )
 @pack_options(budget="70 % of half of --window")
@@ -137,7 +135,7 @@ def _pack(
     kinds = {choice.content.facts.kind for choice in ranking.files if choice.left_out in ("", NO_ROOM)} | {"markdown"}
     kind = max(sorted(kinds), key=lambda kind: counter.family.factors[kind])
 
-    def fill(draft: PackDraft) -> Pack:
+    def fill(draft: PackDraft) -> budget_fill.Pack:
         return budget_fill.fill(draft, options.form, budget, lambda text: counter.tokens(text, kind))
 
     made = build_pack(memory, snapshot, ranking, task, counter, fill)
@@ -218,18 +216,15 @@ def _data(ranking: Priorities, shown: tuple[Choice, ...], room: LoadBudget, coun
 
 
 def _choice_data(choice: Choice) -> dict[str, Any]:
-    parts, tokens = choice.score, choice.tokens
+    parts = choice.score
     return {
         "path": choice.path,
-        "score": parts.score,
         "verdict": choice.verdict,
         "loaded": choice.is_loaded,
         "left_out": choice.left_out or None,
         "outline": choice.outline or None,
-        "tokens": {"tokens": tokens.tokens, "source": tokens.source, "error": tokens.error},
-        "relevance": parts.relevance,
-        "recency": parts.recency,
-        "dependency": parts.dependency,
+        "tokens": msgspec.structs.asdict(choice.tokens),
+        **output.fields(parts, "score relevance recency dependency"),
         "reasons": [{"points": points, "why": why} for points, why in parts.reasons],
         "blob": choice.content.blob,
         "bytes": choice.content.facts.size,

@@ -11,7 +11,18 @@ import msgspec
 
 from memctl import agent_view
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import Group, command, complete_id, json_option, options, reading, section_named, text_options
+from memctl.cli.command import (
+    Group,
+    command,
+    complete_id,
+    flag_option,
+    json_option,
+    options,
+    reading,
+    section_named,
+    text_option,
+    text_options,
+)
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options, refuse_undeliverable
 from memctl.cli.write_command import naming_options, real_text, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -40,8 +51,8 @@ from memctl.write import ownership_transaction, transaction
     ("memctl handoff list", "List handoffs that wait for an answer, those to you first."),
     ("memctl handoff list --all --json", "List all handoffs as JSON, also those that were answered."),
 )
-@click.option("--all", "everything", is_flag=True, help="Also list handoffs that were answered or withdrawn.")
-@click.option("--to", "taker", default="", metavar="AGENT", help="List only handoffs to this agent.")
+@flag_option("--all", "everything", help="Also list handoffs that were answered or withdrawn.")
+@text_option("--to", "taker", metavar="AGENT", help="List only handoffs to this agent.")
 @reading
 def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: bool, at: str | None) -> None:
     """List handoffs that wait for an answer: those to you, then yours to others, then the rest, newest first.
@@ -113,11 +124,9 @@ _answering = options(
     click.option(
         "--reason", default="", callback=real_text, help="Why you give this answer; `memctl log` shows the reason."
     ),
-    click.option("--force", is_flag=True, help="Answer a handoff that another agent should answer; needs --reason."),
-    click.option(
-        "--remote", default="", metavar="NAME", help="Make the change on this remote, too: fetch, change and push."
-    ),
-    click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
+    flag_option("--force", help="Answer a handoff that another agent should answer; needs --reason."),
+    text_option("--remote", metavar="NAME", help="Make the change on this remote, too: fetch, change and push."),
+    flag_option("--dry-run", "-n", help="Show what would change, and change nothing."),
 )
 
 
@@ -133,7 +142,7 @@ _answering = options(
     ("--decline", "decline", "A section that you do not take over; it goes back to the giver. Repeatable."),
     metavar="§2.N",
 )
-@click.option("--note", default="", metavar="TEXT", callback=real_text, help="A note to the agent that gives the work.")
+@text_option("--note", callback=real_text, help="A note to the agent that gives the work.")
 @_answering
 def accept_command(ctx: click.Context, /, **given: Any) -> None:
     """Accept a handoff. Only the agent that takes over can; with --force, another agent can, too."""
@@ -171,9 +180,7 @@ def withdraw_command(ctx: click.Context, /, **given: Any) -> None:
     ("memctl handoff recover", "Repair handoffs that were interrupted, or that two clones answered."),
     ("memctl handoff recover --remote origin", "Repair handoffs on the remote origin, too."),
 )
-@click.option(
-    "--remote", default="", metavar="NAME", help="Repair handoffs on this remote, too: fetch, change and push."
-)
+@text_option("--remote", metavar="NAME", help="Repair handoffs on this remote, too: fetch, change and push.")
 def recover_command(ctx: click.Context, /, remote: str) -> None:
     """Finish or undo interrupted handoffs, and resolve contradictions about who owns a section.
 
@@ -278,13 +285,9 @@ _giver_options = text_options(
 
 
 @click.group("handoff", cls=Group, examples=_EXAMPLES, invoke_without_command=True, subcommand_metavar="[COMMAND …]")
-@click.option("--to", "taker", default="", metavar="AGENT", help="The agent that takes over the work.")
-@click.option(
-    "--from",
-    "giver",
-    default="",
-    metavar="AGENT",
-    help="With --type emergency: the agent that failed, whose work is handed over.",
+@text_option("--to", "taker", metavar="AGENT", help="The agent that takes over the work.")
+@text_option(
+    "--from", "giver", metavar="AGENT", help="With --type emergency: the agent that failed, whose work is handed over."
 )
 @click.option(
     "--type",
@@ -298,14 +301,12 @@ _giver_options = text_options(
     "--section", "--sections", "sections", multiple=True, callback=_split, metavar="§2.N…",
     help="A section to hand over. [default: none; the package is then about the whole memory]",
 )  # fmt: skip
-@click.option("--reason", default="", metavar="TEXT", help="Why the work is handed over.")
+@text_option("--reason", help="Why the work is handed over.")
 @_giver_options
 @pack_options(AUTO, budget=", ".join(f"{name} {kind.budget}" for name, kind in TYPES.items()))
-@click.option(
-    "--remote", default="", metavar="NAME", help="Transfer the sections on this remote, too: fetch, change and push."
-)
-@click.option("--dry-run", "-n", is_flag=True, help="Print the package, record nothing, and transfer no section.")
-@click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
+@text_option("--remote", metavar="NAME", help="Transfer the sections on this remote, too: fetch, change and push.")
+@flag_option("--dry-run", "-n", help="Print the package, record nothing, and transfer no section.")
+@flag_option("--allow-secret", help="Accept text that looks like a credential.")
 @json_option
 @click.pass_context
 def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any) -> None:

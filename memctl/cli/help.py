@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memctl.cli import output
-from memctl.cli.command import command, complete
+from memctl.cli.command import command, complete, flag_option
 from memctl.cli.command_list import write_all, write_help
 from memctl.errors import USAGE, MemctlError
 from memctl.hooks.guide import TOPICS
@@ -19,7 +19,7 @@ from memctl.hooks.guide import TOPICS
     ("memctl help section add", "Print the help of the command `memctl section add`."),
 )
 @click.argument("words", metavar="[TOPIC|COMMAND]", nargs=-1, shell_complete=complete("help"))
-@click.option("--all", "everything", is_flag=True, help="List all commands, by purpose.")
+@flag_option("--all", "everything", help="List all commands, by purpose.")
 def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool) -> None:
     """Show the commands that are used every day, all commands, or a page on a subject.
 

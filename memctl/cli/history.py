@@ -150,10 +150,7 @@ def _current_commit(memory: Memory, path: str, at: str | None) -> str:
 
 def _data(memory: Memory, commit: history.Commit, boundary: Collection[str]) -> dict[str, Any]:
     return {
-        "commit": commit.commit,
-        "date": commit.date,
-        "author": commit.author,
-        "subject": commit.subject,
+        **output.fields(commit, "commit date author subject"),
         "ops": list(commit.trailers.ops),
         "ids": _ids(memory, commit),
         "actor": commit.trailers.actor or commit.author,

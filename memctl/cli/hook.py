@@ -11,11 +11,10 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import Command, Group, command, json_option, limit_option
+from memctl.cli.command import Command, Group, command, flag_option, json_option, limit_option
 from memctl.errors import REFUSED, MemctlError
 from memctl.hooks import dispatch, log, statistics
 from memctl.hooks.hosts import HOSTS, Host
-from memctl.hooks.statistics import CompactionCount
 from memctl.store import session_dir
 from memctl.text.phrases import quantity
 
@@ -54,7 +53,7 @@ def _answering(host: Host) -> Command:
     ("memctl hook log --faults", "List errors that hooks have had."),
     ("memctl hook log --limit 0 --json", "List all compactions as JSON."),
 )
-@click.option("--faults", is_flag=True, help="List errors of the hooks instead of compactions.")
+@flag_option("--faults", help="List errors of the hooks instead of compactions.")
 @limit_option(20)
 @json_option
 def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) -> None:
@@ -112,7 +111,7 @@ def stats_command(ctx: click.Context, /, as_json: bool) -> None:
     output.columns(rows)
 
 
-def _row(compaction: CompactionCount) -> Sequence[str]:
+def _row(compaction: statistics.CompactionCount) -> Sequence[str]:
     numbers = [_figure(compaction.before, ""), _figure(compaction.after, ""), _figure(compaction.calls, "")]
     suggested = ", ".join(compaction.suggested) or "-"
     return compaction.at, compaction.session[:8], compaction.trigger or "-", *numbers, suggested

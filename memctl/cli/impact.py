@@ -12,10 +12,9 @@ import msgspec
 from memctl import __version__
 from memctl.check.rules import ERROR
 from memctl.cli import memory_access, output
-from memctl.cli.command import choice_option, command, json_option
+from memctl.cli.command import choice_option, command, flag_option, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import differences, history
-from memctl.git.differences import RENAMED, FileChange
 from memctl.pages import impact, repository_paths
 from memctl.pages.impact import MATRIX, Reach, StalePage
 from memctl.record.pages import Page
@@ -66,7 +65,7 @@ class ImpactQuery(msgspec.Struct, frozen=True):
     source: str
     snapshot: Snapshot
     at: str
-    changes: list[FileChange]
+    changes: list[differences.FileChange]
     rows: dict[str, str] = {}
     base: str = ""
 
@@ -88,15 +87,11 @@ class ImpactQuery(msgspec.Struct, frozen=True):
     ("memctl impact --all", "List every stale page, also those that the changes do not affect."),
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS | REV..REV | BASE...HEAD]")
-@click.option(
-    "--branches", is_flag=True, help="Show where open branches, as last fetched, decide the same or change one record."
-)
-@click.option("--staged", is_flag=True, help="Show what the staged files affect, not all uncommitted changes.")
+@flag_option("--branches", help="Show where open branches, as last fetched, decide the same or change one record.")
+@flag_option("--staged", help="Show what the staged files affect, not all uncommitted changes.")
 @click.option("--as", "row", type=click.Choice(list(MATRIX)), help="Treat every change as a change of this kind.")
-@click.option(
-    "--all", "everything", is_flag=True, help="List every stale page, not only those that refer to the changed files."
-)
-@click.option("--strict", is_flag=True, help="Exit with 1 if a listed page is stale, or any page can't be read.")
+@flag_option("--all", "everything", help="List every stale page, not only those that refer to the changed files.")
+@flag_option("--strict", help="Exit with 1 if a listed page is stale, or any page can't be read.")
 @choice_option(
     "--format",
     "style",
@@ -230,7 +225,7 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     return ImpactQuery(paths[0], snapshot, after, changes, rows, base)
 
 
-def _named_files(memory: Memory, disk: Snapshot, folder: Path, paths: tuple[str, ...]) -> list[FileChange]:
+def _named_files(memory: Memory, disk: Snapshot, folder: Path, paths: tuple[str, ...]) -> list[differences.FileChange]:
     try:
         return impact.named_files(memory, disk, folder, paths)
     except MemctlError as error:
@@ -285,7 +280,7 @@ def _document_rows(changed: list[Reach]) -> list[tuple[str, ...]]:
 
 
 def _change_row(item: Reach) -> tuple[str, ...]:
-    before = f" from {item.change.before}" if item.change.status == RENAMED else ""
+    before = f" from {item.change.before}" if item.change.status == differences.RENAMED else ""
     return f"  {item.change.path}", item.change.status + before, ", ".join(page.id for page in item.pages) or "no page"
 
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import command, json_option
+from memctl.cli.command import command, flag_option, json_option
 from memctl.cli.startup import Start
-from memctl.cli.write_command import write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.repository import find_top, refuse_bare
@@ -55,22 +54,16 @@ _TRY = (
     ("memctl init --here", "Set up a memory for this folder, in a repository of many projects."),
 )
 @click.option("--project", metavar="NAME", help="The name of the project. [default: the name of the folder]")
-@click.option("--git", "make_repository", is_flag=True, help="Create a Git repository first if there is none.")
-@click.option("--here", is_flag=True, help="Create the memory in this folder, not at the repository's root.")
-@click.option(
-    "--sections",
-    is_flag=True,
-    help="Propose sections of an existing memory, for folders of the repository that have none.",
-)
+@flag_option("--git", "make_repository", help="Create a Git repository first if there is none.")
+@flag_option("--here", help="Create the memory in this folder, not at the repository's root.")
+@flag_option("--sections", help="Propose sections of an existing memory, for folders of the repository that have none.")
 @click.option(
     "--docs",
     type=click.Choice(["true", "false", DEFAULT_BRANCH]),
     help="Which branches have rendered documents: all, none or the default one; also changes an existing memory.",
 )
-@click.option(
-    "--yes", "-y", is_flag=True, help="Also run the proposed next steps; with --sections, add the proposed sections."
-)
-@writing
+@flag_option("--yes", "-y", help="Also run the proposed next steps; with --sections, add the proposed sections.")
+@write_command.writing
 def init_command(
     ctx: click.Context,
     /,
@@ -110,7 +103,7 @@ def init_command(
     memory.note_caller()
     if not flags["dry_run"]:
         _grant_trust(memory)
-    result = transaction.carry_out(memory, lambda _: change, write_options(flags))
+    result = transaction.carry_out(memory, lambda _: change, write_command.write_options(flags))
     if yes:
         write_command.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
         _run_steps(ctx, memory)
@@ -198,7 +191,7 @@ def _run_all(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
     ("memctl demo ~/lantern", "Create the example in another folder."),
 )
 @click.argument("folder", required=False, default="memctl-demo", type=click.Path(path_type=Path))
-@click.option("-n", "--dry-run", is_flag=True, help="Show what would be created, and create nothing.")
+@flag_option("-n", "--dry-run", help="Show what would be created, and create nothing.")
 @json_option
 def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bool) -> None:
     """Create an example to try: a small shop's repository, with its memory.

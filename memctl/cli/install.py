@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import command, json_option
+from memctl.cli.command import command, flag_option, json_option, text_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import edited_hooks, hook_commits, trust
 from memctl.git.repository import Repository, open_repository
@@ -147,10 +147,7 @@ def _place(ctx: click.Context, options: InstallOptions) -> tuple[Path, Repositor
 
 
 def _memory(ctx: click.Context, *, dry_run: bool) -> Memory:
-    """Return the memory in whose clone to install; raises MemctlError for an agent if the clone is not trusted.
-
-    What is installed counts as a sign that the clone was in use before (`git.earlier_use`), and so would trust it.
-    """
+    """Return the memory in whose clone to install; raises MemctlError for an agent if the clone is not trusted."""
     memory = memory_access.memory(ctx)
     if not dry_run:
         if memory.by_agent or memory.by_unknown:  # MEMCTL_TRUST ends with its command, and what is installed stays
@@ -357,35 +354,24 @@ def _data(edit: Edit) -> dict[str, Any]:
     type=click.Choice([*install.TARGETS, *CLIENTS]),
     help=f"With cron, the scheduler: {', '.join(install.TARGETS)}; with mcp, the program: {', '.join(CLIENTS)}.",
 )
-@click.option(
+@text_option(
     "--from",
     "source",
-    default="",
     metavar="SOURCE",
     help="For github and gitlab: a wheel in the repository, or the address of a wheel or Git repository, from which the"
     " workflow installs memctl. [default: where this memctl was installed from]",
 )
-@click.option("--user", is_flag=True, help="For agents: install in the settings in your home, for all projects.")
-@click.option(
-    "--local",
-    "own",
-    is_flag=True,
-    help="For Claude Code: install in settings.local.json, only for you in this project.",
-)
+@flag_option("--user", help="For agents: install in the settings in your home, for all projects.")
+@flag_option("--local", "own", help="For Claude Code: install in settings.local.json, only for you in this project.")
 @click.option(
     "--allow",
     type=click.Choice(ALLOW),
     help="For agents: the memctl commands that may run without asking you. [default: all except those that you removed"
     " from the settings]",
 )
-@click.option(
-    "--yes",
-    "-y",
-    is_flag=True,
-    help="For agents: write without asking. `memctl install git` never asks.",
-)
-@click.option("--uninstall", is_flag=True, help="Remove what `memctl install` installed.")
-@click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
+@flag_option("--yes", "-y", help="For agents: write without asking. `memctl install git` never asks.")
+@flag_option("--uninstall", help="Remove what `memctl install` installed.")
+@flag_option("--dry-run", "-n", help="Show what would be written, and write nothing.")
 @json_option
 def install_command(ctx: click.Context, /, target: str | None, **values: Any) -> None:
     """Set up Git's hooks and merge drivers for this clone, or the hooks of agents.

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import choice_option, command, complete_id, filtering, limit_option, reading
+from memctl.cli.command import choice_option, command, complete_id, filtering, flag_option, limit_option, reading
 from memctl.errors import USAGE, MemctlError
 from memctl.record.filters import ORDERS, select
 from memctl.record.record import Record
@@ -28,13 +28,11 @@ _FEW = 3  # blocking records to name
     ("memctl list --parent ISS-2025-11-04-001 --all", "List the records that are parts of an issue."),
 )
 @filtering
-@click.option(
-    "--ready", is_flag=True, help="Only open issues and states that nothing blocks; `memctl next` shows the best first."
-)
-@click.option("--blocked", is_flag=True, help="Only open issues and states that something blocks.")
+@flag_option("--ready", help="Only open issues and states that nothing blocks; `memctl next` shows the best first.")
+@flag_option("--blocked", help="Only open issues and states that something blocks.")
 @click.option("--parent", metavar="ID", help="Only records that are parts of record ID.", shell_complete=complete_id)
 @choice_option("--sort", "order", among=ORDERS, default="date", help="The field to sort the records by.")
-@click.option("--reverse", is_flag=True, help="List the records in reverse order.")
+@flag_option("--reverse", help="List the records in reverse order.")
 @limit_option(50)
 @reading
 def list_command(

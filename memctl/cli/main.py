@@ -13,6 +13,7 @@ import click
 
 from memctl import __version__
 from memctl.cli import terminal
+from memctl.cli.command import flag_option
 from memctl.cli.command_list import MODULES, SYNONYMS, all_commands, of_kinds, write_help
 from memctl.cli.startup import Start
 from memctl.errors import BUG, INTERRUPTED, OK, UNANSWERED, USAGE, MemctlError, incomplete_installation
@@ -77,7 +78,7 @@ class Memctl(click.Group):
     type=click.Path(path_type=Path),
     help="Run memctl as if it were started in the folder DIR.",
 )
-@click.option("--no-pager", is_flag=True, help="Print long output without a pager.")
+@flag_option("--no-pager", help="Print long output without a pager.")
 @click.version_option(__version__, prog_name="memctl", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, /, folder: Path | None, no_pager: bool) -> Any:
@@ -119,8 +120,6 @@ def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
     try:
         try:
             _refuse_broken_text(words)
-            if os.environ.get("_MEMCTL_COMPLETE", "").startswith("powershell"):
-                import_module("memctl.cli.completion")  # adds PowerShell; click has the other shells
             code = cli.main(words, prog_name="memctl", standalone_mode=False, obj=start)
         finally:
             terminal.release(start.folder)

@@ -8,11 +8,9 @@ import click
 
 from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command
-from memctl.cli.write_command import write_options, writing
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 from memctl.write import maintenance
-from memctl.write.maintenance import MaintenanceResult
 
 
 @command(
@@ -24,7 +22,7 @@ from memctl.write.maintenance import MaintenanceResult
         "Print what would be archived and deleted, what would be kept, and why, as JSON.",
     ),
 )
-@writing
+@write_command.writing
 def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     """Archive and delete old records and checkpoints, and store access counts, in one commit.
 
@@ -67,20 +65,20 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
       delete_checkpoint_days: 30
     """
     memory = memory_access.memory(ctx)
-    done = maintenance.maintain(memory, write_options(flags))
+    done = maintenance.maintain(memory, write_command.write_options(flags))
     if flags["as_json"]:
         output.json("maintain", _data(memory, done, flags["dry_run"]))
     else:
         _print(done, flags["dry_run"])
 
 
-def _data(memory: Memory, done: MaintenanceResult, dry_run: bool) -> dict[str, Any]:
+def _data(memory: Memory, done: maintenance.MaintenanceResult, dry_run: bool) -> dict[str, Any]:
     deeds = [{"action": deed.action, "id": deed.id, "reason": deed.reason} for deed in done.outcome.change.deeds]
     data = write_command.change_data(memory, done.outcome, dry_run)
     return {**data, "deeds": deeds, "kept": _skipped_data(done), "folded": done.folded}
 
 
-def _skipped_data(done: MaintenanceResult) -> list[dict[str, str]]:
+def _skipped_data(done: maintenance.MaintenanceResult) -> list[dict[str, str]]:
     """Return what is due but kept, for JSON: its id, what is due and by which rule, and why it is kept."""
     records = [
         {"id": item.verdict.record.id, "due": item.verdict.action, "reason": item.verdict.reason, "why": item.why}
@@ -93,7 +91,7 @@ def _skipped_data(done: MaintenanceResult) -> list[dict[str, str]]:
     return records + checkpoints
 
 
-def _print(done: MaintenanceResult, dry_run: bool) -> None:
+def _print(done: maintenance.MaintenanceResult, dry_run: bool) -> None:
     change = done.outcome.change
     would = "would " if dry_run else ""
     for deed in change.deeds:

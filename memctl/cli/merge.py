@@ -11,7 +11,6 @@ from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.git import tree_merge
 from memctl.write import merge
-from memctl.write.merge import MergeResult
 
 _MODEL = "claude"  # counts the tokens of pages: config.yaml, which names the model, may be in conflict
 _ENCODING, _ERRORS = "utf-8", "surrogateescape"  # bytes that are not UTF-8 survive
@@ -55,7 +54,7 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
     except Exception as error:  # a defect of memctl must not lead to less than Git's own merge
         output.note(f"warning: {output.name(path)} is merged line by line, not field by field: {error}")
         text, count = tree_merge.merge_texts(*versions)
-        merged = MergeResult(text, ("the text",) if count else ())
+        merged = merge.MergeResult(text, ("the text",) if count else ())
     except (
         KeyboardInterrupt
     ):  # Git takes an exit code above 128 for a broken driver and stops in the middle of the merge
@@ -71,7 +70,7 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
     ctx.exit(REFUSED if merged.conflicts else OK)
 
 
-def _merge(kind: str, base: str, ours: str, theirs: str) -> MergeResult:
+def _merge(kind: str, base: str, ours: str, theirs: str) -> merge.MergeResult:
     if kind == "record":
         return merge.merge(base, ours, theirs)
     from memctl.session import merge as session_merge

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, complete, reading
+from memctl.cli.command import command, complete, flag_option, reading
 from memctl.errors import OK, REFUSED
 from memctl.record import content_fields
 from memctl.record.record import Record
@@ -46,7 +46,7 @@ _FILES = 4  # the level of the repository's files
     ("memctl show 3.1 --json", "Print fields, content, parent and children of a page as JSON."),
 )
 @click.argument("ids", metavar="ID|§…", nargs=-1, required=True, shell_complete=complete("place"))
-@click.option("--tokens", "with_tokens", is_flag=True, help="Print on standard error how many tokens each item has.")
+@flag_option("--tokens", "with_tokens", help="Print on standard error how many tokens each item has.")
 @reading
 def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool, as_json: bool, at: str | None) -> None:
     """Show records, and places of the hierarchy by their § markers.
@@ -88,10 +88,9 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     ("memctl index --tokens", "List all markers with the number of tokens that an agent loads by each."),
     ("memctl index --json --at v1.0", "Print the index of a release as JSON."),
 )
-@click.option(
+@flag_option(
     "--tokens",
     "with_tokens",
-    is_flag=True,
     help="Show not the index, but every marker with the number of tokens that an agent loads by it.",
 )
 @reading

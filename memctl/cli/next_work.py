@@ -11,7 +11,6 @@ from memctl.cli import memory_access, output
 from memctl.cli.command import command, limit_option, reading
 from memctl.store.memory import Memory
 from memctl.team import next_work
-from memctl.team.next_work import NextWork
 from memctl.text.phrases import some
 
 _INDENT = " " * 6
@@ -47,7 +46,7 @@ def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | Non
     ctx.exit(output.finish(memory, snapshot))
 
 
-def _print_rest(work: NextWork) -> None:
+def _print_rest(work: next_work.NextWork) -> None:
     for line in work.everywhere:
         output.note(f"something blocks all agents: {line}")
     left = work.total - len(work.choices)
@@ -64,7 +63,7 @@ def _print_rest(work: NextWork) -> None:
         output.note(f"left out, because other agents work on it: {others}")
 
 
-def _data(memory: Memory, work: NextWork) -> dict[str, Any]:
+def _data(memory: Memory, work: next_work.NextWork) -> dict[str, Any]:
     return {
         "total": work.total,
         "choices": [

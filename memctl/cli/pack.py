@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import Group, command, complete, reading, section_named, text_options
+from memctl.cli.command import Group, command, complete, reading, section_named, text_option, text_options
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, fill, pack_options
 from memctl.cli.text_input import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -33,25 +33,17 @@ from memctl.record import time_input
     ("memctl rehydrate --since 2d", "Print the records of the last two days, of any importance."),
     ("memctl rehydrate --at v1.0 --json", "Print the pack of a release as JSON."),
 )
-@click.option("--task", default="", metavar="TEXT", help="The task that the pack is for; matching records come first.")
+@text_option("--task", help="The task that the pack is for; matching records come first.")
 @click.option(
     "--section", default="", callback=section_named, shell_complete=complete("section"),
     help="Only this section, such as 2.1 or its name: its pages, and its records of any importance.",
 )  # fmt: skip
-@click.option("--since", default="", metavar="TIME", help="Only records since this time, of any importance.")
+@text_option("--since", metavar="TIME", help="Only records since this time, of any importance.")
 @click.option("--agent", default="", help="Only records that this agent created.")
 @pack_options()
 @reading
 def rehydrate_command(
-    ctx: click.Context,
-    /,
-    task: str,
-    section: str,
-    since: str,
-    agent: str,
-    as_json: bool,
-    at: str | None,
-    **values: Any,
+    ctx: click.Context, /, task: str, section: str, since: str, agent: str, as_json: bool, at: str | None, **values: Any
 ) -> None:
     """Print what an agent needs to start work, within a token budget.
 
@@ -89,17 +81,12 @@ def prompt_command() -> None:
     ),
     group=prompt_command,
 )
-@click.option(
-    "--agent",
-    default="",
-    metavar="NAME",
-    help="The agent that the prompt is for; config.yaml may have its role under `agents`.",
+@text_option(
+    "--agent", metavar="NAME", help="The agent that the prompt is for; config.yaml may have its role under `agents`."
 )
-@click.option("--role", default="", metavar="TEXT", help="The text of the role, which begins the prompt.")
-@click.option(
-    "--role-file", default="", metavar="FILE", help="A file with the text of the role (- for standard input)."
-)
-@click.option("--task", default="", metavar="TEXT", help="The agent's task; what is relevant to it comes first.")
+@text_option("--role", help="The text of the role, which begins the prompt.")
+@text_option("--role-file", metavar="FILE", help="A file with the text of the role (- for standard input).")
+@text_option("--task", help="The agent's task; what is relevant to it comes first.")
 @text_options(("--criterion", "criteria", "A condition that must hold before the task counts as done. Repeatable."))
 @pack_options(budget=f"{prompt.SYSTEM_BUDGET}")
 @reading

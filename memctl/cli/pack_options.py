@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from memctl.cli import output, token_counter
-from memctl.cli.command import F, choice_option, for_people, number_option, options
+from memctl.cli.command import F, choice_option, flag_option, for_people, number_option, options
 from memctl.pack import budget_fill
 from memctl.pack.budget_fill import Pack
 from memctl.pack.draft import PackDraft
@@ -64,7 +64,7 @@ def pack_options(
             callback=for_people,
             help="Write the pack to this file instead of standard output.",
         ),
-        click.option("--copy", is_flag=True, callback=for_people, help="Copy the pack into the clipboard."),
+        flag_option("--copy", callback=for_people, help="Copy the pack into the clipboard."),
     )
 
 

@@ -14,9 +14,8 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, token_counter, window_limit
-from memctl.cli.command import Group, command, json_option, number_option, options, reading
+from memctl.cli.command import Group, command, flag_option, json_option, number_option, options, reading, text_option
 from memctl.cli.text_input import read
-from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.event import WorkflowEvent
 from memctl.search.readiness import open_work
@@ -38,9 +37,7 @@ from memctl.window import (
 )
 
 policy_command = Group(
-    "policy",
-    help="Judge when agents may work in parallel, and when to compress a context.",
-    no_args_is_help=False,
+    "policy", help="Judge when agents may work in parallel, and when to compress a context.", no_args_is_help=False
 )
 _threshold_option = number_option(
     "--threshold",
@@ -54,7 +51,7 @@ _threshold_option = number_option(
     ("memctl policy threshold scs.jsonl", "Judge whether the threshold fits, by a log of your own."),
     ("memctl policy threshold - --json", "Read a log from standard input, and print the review as JSON."),
     group=policy_command,
-    cls=MultiFileCommand,
+    cls=token_counter.MultiFileCommand,
 )
 @click.argument("source", metavar="[FILE|-]", required=False)
 @_threshold_option
@@ -101,7 +98,7 @@ _inputs = options(
         metavar="FILE",
         help="A file with the text that all contexts share. [default: the text that all of them have]",
     ),
-    files_option("plan", "Files and prompts that the next step will add to the contexts."),
+    token_counter.files_option("plan", "Files and prompts that the next step will add to the contexts."),
     number_option("--remaining", least=0, help="Tokens left in the window. [default: computed from the contexts]"),
     click.option("--delta", type=click.IntRange(min=0), help="Tokens that all parallel agents will return together."),
     click.option(
@@ -110,14 +107,13 @@ _inputs = options(
         metavar="FILE",
         help="A YAML or JSON file with values in place of measured ones; `memctl policy parallel -h` lists its keys.",
     ),
-    click.option(
+    text_option(
         "--workflow",
-        default="",
         metavar="NAME",
         help="The workflow whose events are counted. [default: the workflow of the branch]",
     ),
     _threshold_option,
-    model_option,
+    token_counter.model_option,
 )
 
 
@@ -205,8 +201,7 @@ class _Batch:
             "threshold": facts.threshold,
             "scs": {"tokens": facts.shared.tokens, "source": facts.shared.source},
             "contexts": [{"file": item.name, "aws": item.tokens, "debt": _debt_data(debt)} for item, debt in debts],
-            "burst": {"planned": burst.planned, "growth": burst.growth, "over_remaining": burst.over,
-                      "is_burst": burst.is_burst},
+            "burst": {**output.fields(burst, "planned growth is_burst"), "over_remaining": burst.over},
             "remaining": self.remaining,
             "growth": facts.growth,
             "delta_since_last_batch": None if before is None else facts.aws - before,
@@ -231,6 +226,7 @@ class _Batch:
         output.text()
 
 
+_JUDGED = "number name measured limit over"  # of a judgement, for JSON
 _OPTIONS = {
     "threshold": "threshold", "delta": "delta_payload", "remaining": "remaining_budget", "events": "events",
     "phase_boundary": "phase_boundary",
@@ -249,7 +245,7 @@ def _debt_data(debt: Debt) -> dict[str, Any]:
     return {"tokens": debt.tokens, "ratio": debt.ratio, "lines": [item.block.line for item in debt.blocks]}
 
 
-def _context(source: str, around: Surroundings) -> Context:
+def _context(source: str, around: token_counter.Surroundings) -> Context:
     parsed = take_apart(read(source), source, around.counter.tokens)
     return Context(source, measures.measure(parsed, around.known, around.now, around.counter.tokens))
 
@@ -269,7 +265,7 @@ def _context(source: str, around: Surroundings) -> Context:
         "Judge with values that memctl can't measure, from a file, and print JSON.",
     ),
     group=policy_command,
-    cls=MultiFileCommand,
+    cls=token_counter.MultiFileCommand,
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs
@@ -288,9 +284,7 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
     criteria = rules.judge(rules.PARALLEL, batch.facts)
     refused = [criterion.name for criterion in criteria if criterion.exceeded]
     if as_json:
-        rows = [
-            {**_plain(criterion), "passed": not criterion.exceeded, "help": criterion.help} for criterion in criteria
-        ]
+        rows = [{**output.fields(item, f"{_JUDGED} help"), "passed": not item.exceeded} for item in criteria]
         more = {"delta": batch.facts.delta, "is_delta_assumed": batch.facts.is_delta_assumed}
         data = {"granted": not refused, "criteria": rows, **more, **batch.data()}
         output.json("parallel", data, batch.around.faults, batch.around.memory)
@@ -300,11 +294,6 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
         output.text("\n" + (f"refused: {', '.join(refused)}" if refused else "granted"))
     batch.note(requests=1, denied=int(bool(refused)))
     ctx.exit(REFUSED if refused else OK)
-
-
-def _plain(judgement: Judgement) -> dict[str, Any]:
-    names = ("number", "name", "measured", "limit", "over")
-    return {name: getattr(judgement, name) for name in names}
 
 
 def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tuple[str, ...]:
@@ -323,13 +312,10 @@ def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tup
 @command(
     "triggers",
     ("memctl policy triggers window.md", "Show which triggers for a compression fire, and how to compress."),
-    (
-        "memctl policy triggers window.md --plan src/*.py",
-        "Show which triggers would fire once these files are read.",
-    ),
+    ("memctl policy triggers window.md --plan src/*.py", "Show which triggers would fire once these files are read."),
     ("memctl policy triggers window.md --state state.yaml --strict", "Exit with 1 if any trigger fires."),
     group=policy_command,
-    cls=MultiFileCommand,
+    cls=token_counter.MultiFileCommand,
 )
 @click.argument("sources", metavar="FILE…", nargs=-1)
 @_inputs
@@ -339,8 +325,8 @@ def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tup
     help="The number of the workflow's events since its last checkpoint; above 50, trigger 8 fires. "
     "[default: counted by memctl]",
 )
-@click.option("--phase-boundary", is_flag=True, help="Judge as at the end of a phase.")
-@click.option("--strict", is_flag=True, help="Exit with 1 if a trigger fires.")
+@flag_option("--phase-boundary", help="Judge as at the end of a phase.")
+@flag_option("--strict", help="Exit with 1 if a trigger fires.")
 def triggers_command(
     ctx: click.Context, /, sources: tuple[str, ...], strict: bool, as_json: bool, **inputs: Any
 ) -> None:
@@ -361,7 +347,7 @@ def triggers_command(
     if as_json:
         data = {
             "fired": fired,
-            "triggers": [{**_plain(item), "fired": item.exceeded, "action": item.help} for item in judged],
+            "triggers": [{**output.fields(one, _JUDGED), "fired": one.exceeded, "action": one.help} for one in judged],
             "tier": {**msgspec.structs.asdict(tier), "is_enough": tier.is_enough} if tier else None,
             "strategies": {name: [msgspec.structs.asdict(way) for way in listed] for name, listed in ways.items()},
             "escalations": escalated,

@@ -8,9 +8,8 @@ import click
 import msgspec
 
 from memctl.cli import output, token_counter
-from memctl.cli.command import command, reading
+from memctl.cli.command import command, flag_option, reading, text_option
 from memctl.cli.text_input import lines, read
-from memctl.cli.token_counter import model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.text.phrases import quantity
 
@@ -32,22 +31,16 @@ _STATES = {None: "-", True: "ok", False: "missed"}  # of a target
     ),
 )
 @click.argument("source", metavar="FILE|-")
-@click.option(
-    "--task", default="", metavar="TEXT", help="The task that the text is for. [default: the task that the text states]"
-)
+@text_option("--task", help="The task that the text is for. [default: the task that the text states]")
 @click.option(
     "--transcript",
     metavar="FILE",
     help="A transcript of Claude Code; adds how the model performed as the context grew.",
 )
-@model_option
-@click.option(
-    "--blocks", "with_blocks", is_flag=True, help="List the blocks of the text, each with its measured values."
-)
-@click.option(
-    "--all", "everything", is_flag=True, help=f"List all advice on what to change, not only the first {_SHOWN} lines."
-)
-@click.option("--strict", is_flag=True, help="Exit with 1 if a metric misses its target.")
+@token_counter.model_option
+@flag_option("--blocks", "with_blocks", help="List the blocks of the text, each with its measured values.")
+@flag_option("--all", "everything", help=f"List all advice on what to change, not only the first {_SHOWN} lines.")
+@flag_option("--strict", help="Exit with 1 if a metric misses its target.")
 @reading
 def quality_command(
     ctx: click.Context,
@@ -184,13 +177,8 @@ def _data(
         "changes": [msgspec.structs.asdict(change) for change in changes],
         "blocks": [
             {
-                "title": item.block.title,
-                "kind": item.block.kind,
-                "line": item.block.line,
-                "end": item.block.end,
-                "tokens": item.block.tokens,
-                "weight": item.weight,
-                "is_relevant": item.is_relevant,
+                **output.fields(item.block, "title kind line end tokens"),
+                **output.fields(item, "weight is_relevant"),
                 "repeated": round(item.overlap.share, 4),
                 "stale": round(item.stale.share, 4),
             }

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import command, complete_id, json_option
+from memctl.cli.command import command, complete_id, flag_option, json_option
 from memctl.cli.text_input import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import history_search
@@ -40,14 +40,11 @@ _MOST = 256 * _BLOCK  # bytes of transcripts to search in all
 )
 @click.argument("names", metavar="[ID|PATH]…", nargs=-1, shell_complete=complete_id)
 @click.option(
-    "--text",
-    "source",
-    metavar="FILE",
-    help="Redact exactly the text that this file has (- for standard input).",
+    "--text", "source", metavar="FILE", help="Redact exactly the text that this file has (- for standard input)."
 )
 @click.option("--reason", default="", help="Why you redact this; `memctl log` shows the reason.")
-@click.option("--dry-run", "-n", is_flag=True, help="Show what would be redacted, and write nothing.")
-@click.option("--no-commit", is_flag=True, help="Write the files, and leave their commit to `memctl commit`.")
+@flag_option("--dry-run", "-n", help="Show what would be redacted, and write nothing.")
+@flag_option("--no-commit", help="Write the files, and leave their commit to `memctl commit`.")
 @json_option
 def redact_command(
     ctx: click.Context,

@@ -11,7 +11,6 @@ import msgspec
 
 from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import command
-from memctl.cli.write_command import write_options, writing
 from memctl.pages.links import FOLDER
 from memctl.store.memory import Memory
 from memctl.team import ref_state
@@ -19,7 +18,6 @@ from memctl.team.state import SECTION, State
 from memctl.text.phrases import quantity, some
 from memctl.write import renumber
 from memctl.write.commit import Outcome
-from memctl.write.renumber import Renumbering, StagedMerge
 
 
 @command(
@@ -31,7 +29,7 @@ from memctl.write.renumber import Renumbering, StagedMerge
     ("memctl renumber", "Give new ids to the records and pages that `check` reports after a merge (MEM104, MEM302)."),
     ("memctl renumber --json", "Renumber, and print the new ids and the unclear references as JSON."),
 )
-@writing
+@write_command.writing
 def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     """Renumber one of two records or pages with the same id, and update references.
 
@@ -45,7 +43,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     them has unstaged changes, nothing is staged.
     """
     memory = memory_access.memory(ctx)
-    done = renumber.carry_out(memory, write_options(flags))
+    done = renumber.carry_out(memory, write_command.write_options(flags))
     made, result, within = done.made, done.outcome, done.within
     if flags["as_json"]:
         data = write_command.change_data(memory, result, flags["dry_run"])
@@ -80,7 +78,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         output.note(*_to_conclude(memory, result, within))
 
 
-def _owner_hints(memory: Memory, made: Renumbering) -> Iterator[str]:
+def _owner_hints(memory: Memory, made: renumber.Renumbering) -> Iterator[str]:
     """Yield a hint for each owned number that two sections had, since only the owner knows which one was meant."""
     pages = [holder for holder in made.renamed if holder.record is None and SECTION.fullmatch(holder.name)]
     state = ref_state.read(memory).state if pages else State()
@@ -91,7 +89,7 @@ def _owner_hints(memory: Memory, made: Renumbering) -> Iterator[str]:
             yield f"hint: {held.description}; if the owner meant {moved}, {held.owner_agent_id} should run {commands}"
 
 
-def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) -> Iterator[str]:
+def _to_conclude(memory: Memory, result: Outcome, within: renumber.StagedMerge | None) -> Iterator[str]:
     """Yield the commands that finish the merge, rebase or cherry-pick under way."""
     stage = f"`git add --all -- {shlex.quote(memory.prefix)}`"
     if within is None:
@@ -119,7 +117,7 @@ def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) ->
             yield "hint: `git commit --no-edit` finishes the merge"
 
 
-def _within_data(memory: Memory, within: StagedMerge | None) -> dict[str, Any]:
+def _within_data(memory: Memory, within: renumber.StagedMerge | None) -> dict[str, Any]:
     return {
         "staged": [output.name(memory.tracked(path)) for path in within.staged] if within else [],
         "not_staged": (within.why or None) if within else None,
@@ -127,7 +125,7 @@ def _within_data(memory: Memory, within: StagedMerge | None) -> dict[str, Any]:
     }
 
 
-def _data(memory: Memory, made: Renumbering) -> dict[str, Any]:
+def _data(memory: Memory, made: renumber.Renumbering) -> dict[str, Any]:
     renamed = [{"from": holder.name, "to": holder.now, "title": holder.title} for holder in made.renamed]
     unclear = [
         {**msgspec.structs.asdict(reference), "path": memory.tracked(reference.path)} for reference in made.unclear

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import choice_option, command, filtering, limit_option, reading
+from memctl.cli.command import choice_option, command, filtering, flag_option, limit_option, reading
 from memctl.errors import MemctlError
 from memctl.record import ids
 from memctl.record.config import SearchWeights
@@ -76,7 +76,7 @@ _Found = TypeVar("_Found", bound="Result | Related")
     help="What to sort the results by, highest first; unless that is relevance, pages and sessions come last.",
 )
 @limit_option(10)
-@click.option("--explain", is_flag=True, help="Show how much each part contributes to the score of a result.")
+@flag_option("--explain", help="Show how much each part contributes to the score of a result.")
 @reading
 def search_command(
     ctx: click.Context,

@@ -9,18 +9,15 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, session_probe, text_input, transcript_input, write_command
-from memctl.cli.command import Group, command, json_option
+from memctl.cli.command import Group, command, flag_option, json_option, text_option
 from memctl.cli.command import reading as reading_options
 from memctl.cli.write_command import real_text, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import ids, session_page
 from memctl.record.change import Change
 from memctl.record.parser import parse
-from memctl.record.session_page import SessionPage, path_of
 from memctl.session import active, collect, phases, proposals
 from memctl.session import pages as session_pages
-from memctl.session.active import Running
-from memctl.session.proposals import Proposal
 from memctl.session.summary import SessionSummary
 from memctl.session.trim import MOST_TOKENS
 from memctl.statements import labels
@@ -40,7 +37,7 @@ def session_command() -> None:
     """Summarize sessions of work: decisions, files, errors, state."""
 
 
-def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[str, Running | None]:
+def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[str, active.Running | None]:
     """Return the name of the session to summarize, and if memctl knows it as running, what was stored at its start.
 
     The second value is None for any other session. The name is `given`, the name in the command's options. If that is
@@ -86,14 +83,10 @@ _WHERE = (
     group=session_command,
 )
 @transcript_input.transcripts
-@click.option(
-    "--id",
-    "given",
-    default="",
-    metavar="NAME",
-    help="The name of the session. [default: the name that the transcript gives]",
+@text_option(
+    "--id", "given", metavar="NAME", help="The name of the session. [default: the name that the transcript gives]"
 )
-@click.option("--review", is_flag=True, help="Show the records that memctl proposes, and write nothing.")
+@flag_option("--review", help="Show the records that memctl proposes, and write nothing.")
 @_accept_option
 @transcript_input.no_llm
 @writing
@@ -137,7 +130,7 @@ def _write(
     flags: dict[str, Any],
     *,
     no_llm: bool,
-    ends: Running | None = None,
+    ends: active.Running | None = None,
 ) -> int:
     """Write the page of a summary and the accepted records, keep the probes, and report it; then end the session.
 
@@ -189,7 +182,7 @@ def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
     memory = memory_access.memory(ctx)
     pages, faults = session_pages.pages(memory_access.snapshot(memory, at))
     if as_json:
-        data = [{**page.values, "path": memory.tracked(path_of(page.id))} for page in pages]
+        data = [{**page.values, "path": memory.tracked(session_page.path_of(page.id))} for page in pages]
         output.json_list("sessions", data, faults, memory)
     else:
         output.columns([_line(page) for page in pages], ({"fg": "yellow"}, {}, {}, {}))
@@ -235,9 +228,7 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
     group=session_command,
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
-@click.option(
-    "--intent", default="", metavar="TEXT", callback=real_text, help="What the session is for, in a few words."
-)
+@text_option("--intent", callback=real_text, help="What the session is for, in a few words.")
 @json_option
 def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool) -> None:
     """Record the start of a session: who, when, and Git's state.
@@ -254,11 +245,7 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
             output.note(f"hint: `export MEMCTL_SESSION={begun.id}` lets every commit of memctl name this session")
 
 
-@command(
-    "status",
-    ("memctl session status", "List the sessions under way in this worktree."),
-    group=session_command,
-)
+@command("status", ("memctl session status", "List the sessions under way in this worktree."), group=session_command)
 @json_option
 def status_command(ctx: click.Context, /, as_json: bool) -> None:
     """List the sessions under way, and what has changed in Git since each began.
@@ -350,7 +337,7 @@ def phase_command(ctx: click.Context, /, phase: str, sources: tuple[str, ...], *
 session_command.add_command(session_probe.probe_command)
 
 
-def _to_end(memory: Memory, given: str) -> Running:
+def _to_end(memory: Memory, given: str) -> active.Running:
     """Return the session to end; raises MemctlError if it is not under way, or if several are and none is named."""
     under_way = active.all_running(memory)
     if not given and not memory.session and len(under_way) == 1:
@@ -382,7 +369,7 @@ _SHOWN = 60  # characters of an intent in a list
 _LATEST = 5  # files to name of a session under way
 
 
-def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
+def _print_proposals(proposed: Sequence[proposals.Proposal], *, as_json: bool) -> None:
     """Print the proposed records with their numbers for --accept; uncertain ones follow as a group."""
     if as_json:
         data = [{"number": n, **msgspec.structs.asdict(proposal)} for n, proposal in enumerate(proposed, start=1)]
@@ -404,7 +391,7 @@ def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
         output.note("no records are proposed" + ("; all proposals are recorded already" if proposed else ""))
 
 
-def _select_proposals(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
+def _select_proposals(proposed: Sequence[proposals.Proposal], accept: str) -> list[proposals.Proposal]:
     """Return the proposals that --accept selects; a note names those that exist as records already.
 
     Raises MemctlError for a number without a proposal.
@@ -434,7 +421,7 @@ def _report(memory: Memory, result: Outcome, summary: SessionSummary, left: int,
         output.json("session", {**data, "summary": _summary_data(summary)})
         return
     created = [write for write in result.change.writes if ids.id_in_path(write.path) in result.change.ids]
-    lines = [f"{summary.id} {memory.tracked(path_of(summary.id))}"]
+    lines = [f"{summary.id} {memory.tracked(session_page.path_of(summary.id))}"]
     for write in created:
         made = parse(write.text, write.path)[0]
         lines.append(f"{made.id} {memory.tracked(write.path)}  {made.title}")
@@ -464,17 +451,12 @@ def _figures(summary: SessionSummary) -> str:
     return ", ".join(words) + broken
 
 
-def _line(made: SessionPage) -> tuple[str, ...]:
+def _line(made: session_page.SessionPage) -> tuple[str, ...]:
     listed, decided = len(made.files.get(session_page.CHANGED, ())), len(made.lines.get(session_page.DECISIONS, ()))
     changed = int(made.values.get("files_modified") or listed) if made.trail else listed
     counts = f"{quantity(changed, 'file')}, {quantity(decided, 'decision')}"
     intent = markdown.without_escapes((made.lines.get(session_page.INTENT) or ("",))[0])
-    return (
-        made.id,
-        session_pages.ended(made)[0],
-        counts,
-        cut(intent, _SHOWN),
-    )
+    return (made.id, session_pages.ended(made)[0], counts, cut(intent, _SHOWN))
 
 
 def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:

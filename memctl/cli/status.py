@@ -13,7 +13,6 @@ import msgspec
 
 from memctl.cli import memory_access, output, status_figures
 from memctl.cli.command import command, reading
-from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
 from memctl.git import git, hook_commits, locks, trust
 from memctl.git.status import StatusProcess
@@ -37,10 +36,7 @@ _OF_DOCUMENTS = {
 
 @command(
     "status",
-    (
-        "memctl status",
-        "Show progress, open issues, agents at work, and what is pending.",
-    ),
+    ("memctl status", "Show progress, open issues, agents at work, and what is pending."),
     ("memctl status --at v1.0", "Show the memory of a release."),
     ("memctl status --json", "Print the state of the memory as JSON."),
 )
@@ -58,7 +54,7 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
     if as_json:
         output.json("status", data, snapshot.faults, memory)
     else:
-        _print(data, Bars.of_terminal())
+        _print(data, status_figures.Bars.of_terminal())
     is_late = any(entry["overdue"] for entry in data.get("pending", ()))
     ctx.exit(output.finish(memory, snapshot) or (REFUSED if is_late else OK))
 
@@ -227,7 +223,7 @@ def _upstream(memory: Memory, snapshot: Snapshot, process: StatusProcess) -> dic
     return dict(zip(keys, (name, *distance, len(outside)), strict=True))
 
 
-def _print(data: dict[str, Any], bars: Bars) -> None:
+def _print(data: dict[str, Any], bars: status_figures.Bars) -> None:
     """Print the memory's name, its figures, then a line for everything that needs attention."""
     output.one_line(f"memory of {data['project']}: {data['folder']}")
     if not data.get("trusted", True):

@@ -7,13 +7,11 @@ from typing import Any
 import click
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, json_option
+from memctl.cli.command import command, flag_option, json_option
 from memctl.errors import OK, REFUSED
 from memctl.store.memory import Memory
 from memctl.sync import merge_tree, result
 from memctl.sync import sync as syncing
-from memctl.sync.result import SyncResult
-from memctl.sync.sync import Options
 from memctl.write import id_collisions
 from memctl.write.merge import WHOLE
 
@@ -26,13 +24,9 @@ from memctl.write.merge import WHOLE
     ("memctl sync --with-code", "Push commits of code to the default branch, too."),
 )
 @click.argument("remote", default="")
-@click.option("--no-push", is_flag=True, help="Merge into this branch, and push nothing.")
-@click.option(
-    "--with-code", is_flag=True, help="Also push commits with other files than the memory's to a default branch."
-)
-@click.option(
-    "--dry-run", "-n", is_flag=True, help="Fetch, show what would be merged and pushed, and change no branch."
-)
+@flag_option("--no-push", help="Merge into this branch, and push nothing.")
+@flag_option("--with-code", help="Also push commits with other files than the memory's to a default branch.")
+@flag_option("--dry-run", "-n", help="Fetch, show what would be merged and pushed, and change no branch.")
 @json_option
 def sync_command(
     ctx: click.Context, /, remote: str, no_push: bool, with_code: bool, dry_run: bool, as_json: bool
@@ -67,7 +61,7 @@ def sync_command(
     done = syncing.sync(
         memory,
         remote,
-        Options(not no_push, with_code, dry_run),
+        syncing.Options(not no_push, with_code, dry_run),
         lambda planned: show(result.branch_lines(planned, dry_run=dry_run, push=not no_push)),
     )
     show(result.coordination_lines(done, dry_run=dry_run))
@@ -80,19 +74,15 @@ def sync_command(
     ctx.exit(REFUSED if done.warning else OK)
 
 
-def _data(memory: Memory, done: SyncResult, *, dry_run: bool) -> dict[str, Any]:
+def _data(memory: Memory, done: result.SyncResult, *, dry_run: bool) -> dict[str, Any]:
     made = done.made
     return {
-        "remote": done.upstream.remote,
-        "branch": done.upstream.branch,
+        **output.fields(done.upstream, "remote branch"),
         "upstream": done.upstream.name,
         "push_target": done.target.name if done.target else None,
-        "before": done.before,
-        "theirs": done.theirs,
+        **output.fields(done, "before theirs fetched pushed tries"),
         "commit": done.commit if not (dry_run and made) else None,
         "changed": done.commit != done.before,
-        "fetched": done.fetched,
-        "pushed": done.pushed,
         "pushed_outside_of_memory": done.foreign,
         "merged": [output.name(memory.tracked(path)) for path in made.both] if made else [],
         "renumbered": [
@@ -124,7 +114,6 @@ def _data(memory: Memory, done: SyncResult, *, dry_run: bool) -> dict[str, Any]:
         },
         "refs_refused": done.refusal or None,
         "finished": list(memory.remarks),
-        "tries": done.tries,
         "dry_run": dry_run,
         "warning": done.warning or None,
     }

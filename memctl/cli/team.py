@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import Group, command, complete, json_option, options, section_named, text_options
+from memctl.cli.command import Group, command, complete, flag_option, json_option, options, section_named, text_options
 from memctl.cli.write_command import real_text
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
@@ -21,7 +21,6 @@ from memctl.record.required_text import refuse_placeholder
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.team import agents, ownership, ref_state, remote_state
-from memctl.team.ownership import Claim
 from memctl.team.ref_state import Plan, ReadState, StateOutcome, Terms
 from memctl.team.state import TYPES, Agent, Ownership, State, agent_name
 from memctl.write import ownership_transaction, transaction
@@ -42,7 +41,7 @@ agreeing = options(
         metavar="N",
         help="Make the change only if the shared state still has this version.",
     ),
-    click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
+    flag_option("--dry-run", "-n", help="Show what would change, and change nothing."),
 )
 
 
@@ -96,7 +95,7 @@ _sections = click.argument(
 _fetch_option = click.option(
     "--remote", metavar="NAME", help="First fetch the shared state from this remote, and merge it."
 )
-_force = click.option("--force", is_flag=True, help="Act even though another agent owns the section; needs --reason.")
+_force = flag_option("--force", help="Act even though another agent owns the section; needs --reason.")
 
 
 @command(
@@ -145,7 +144,7 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
     for marker in markers:
         if marker != PROJECT_ID and outline.find(marker) is None and outline.fault_of(marker) is None:
             raise missing_section(outline, marker)
-    claim = Claim(
+    claim = ownership.Claim(
         sections=markers,
         parents={page.id: page.section for page in outline.details if page.section},
         agent=memory.actor,
@@ -198,7 +197,7 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
     group=own_command,
 )
 @click.option("--agent", default="", help="List only the sections that this agent owns.")
-@click.option("--all", "everything", is_flag=True, help="Also list ownership that has expired.")
+@flag_option("--all", "everything", help="Also list ownership that has expired.")
 @_fetch_option
 @json_option
 def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: str | None, as_json: bool) -> None:
@@ -233,7 +232,7 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
 )
 @click.argument("places", metavar="§2.N|PATH…", nargs=-1, required=True)
 @click.option("--agent", default="", help="Check what this agent may do, in place of what you may.")
-@click.option("--read", "reading", is_flag=True, help="Check who may read, in place of who may write.")
+@flag_option("--read", "reading", help="Check who may read, in place of who may write.")
 @_fetch_option
 @json_option
 def check_command(
@@ -342,7 +341,7 @@ def join_command(ctx: click.Context, /, task: str, **flags: Any) -> None:
     group=coordination_command,
 )
 @click.option("--agent", default="", help="Take this other agent off the list instead of yourself; needs --reason.")
-@click.option("--release", is_flag=True, help="Also release all sections that the agent owns.")
+@flag_option("--release", help="Also release all sections that the agent owns.")
 @agreeing
 def leave_command(ctx: click.Context, /, agent: str, release: bool, **flags: Any) -> None:
     """Take yourself off the list of agents at work. Your sections stay yours unless you release them."""
@@ -360,7 +359,7 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **flags: Any
 )
 @click.argument("agent")
 @click.argument("task")
-@click.option("--remove", is_flag=True, help="Take the task away from the agent.")
+@flag_option("--remove", help="Take the task away from the agent.")
 @agreeing
 def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **flags: Any) -> None:
     """Assign a task to an agent, or take it away from the agent with --remove."""

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, token_counter
-from memctl.cli.command import choice_option, command, json_option
+from memctl.cli.command import choice_option, command, flag_option, json_option
 from memctl.cli.text_input import read
 from memctl.errors import USAGE, MemctlError
 from memctl.store import load, token_samples
@@ -72,9 +72,7 @@ class _Row(msgspec.Struct, frozen=True):
 )
 @click.argument("sources", metavar="[FILE…|-]", nargs=-1)
 @token_counter.model_option
-@click.option(
-    "--messages", "as_messages", is_flag=True, help="Read the files as requests, or as messages in JSON or JSON Lines."
-)
+@flag_option("--messages", "as_messages", help="Read the files as requests, or as messages in JSON or JSON Lines.")
 @choice_option(
     "--source",
     "counted_by",
@@ -82,16 +80,14 @@ class _Row(msgspec.Struct, frozen=True):
     default="here",
     help="Who counts: memctl (here), or Anthropic, to which the text is then sent.",
 )
-@click.option("--allow-secret", is_flag=True, help="Also send text to Anthropic that looks like a credential.")
+@flag_option("--allow-secret", help="Also send text to Anthropic that looks like a credential.")
 @click.option(
     "--calibrate",
     metavar="FILE",
     help="Learn to correct the counts, from a usage log, a transcript or JSON Lines of observations.",
 )
-@click.option(
-    "--forget", is_flag=True, help="Forget what --calibrate learned about the model given by --model, or about all."
-)
-@click.option("--dry-run", "-n", is_flag=True, help="Show what would be learned or forgotten, and change nothing.")
+@flag_option("--forget", help="Forget what --calibrate learned about the model given by --model, or about all.")
+@flag_option("--dry-run", "-n", help="Show what would be learned or forgotten, and change nothing.")
 @json_option
 def tokens_command(
     ctx: click.Context,

@@ -8,9 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from memctl.cli import output
+from memctl.cli.command import flag_option, text_option
 from memctl.cli.text_input import name_of, open_source
 from memctl.errors import MemctlError
 from memctl.session.summary import SessionSummary
@@ -22,15 +21,14 @@ if TYPE_CHECKING:
     from memctl.providers.provider import Provider
     from memctl.session.grades import Dimension, Reply
 
-transcripts = click.option(
+transcripts = text_option(
     "--transcript",
     "-t",
     "sources",
-    multiple=True,
     metavar="FILE",
     help="A transcript of the session (- for standard input). Repeatable.",
 )
-no_llm = click.option("--no-llm", is_flag=True, help="Do not use a language model, even if one is set up.")
+no_llm = flag_option("--no-llm", help="Do not use a language model, even if one is set up.")
 
 
 def own_name(session: Session, source: str) -> str:

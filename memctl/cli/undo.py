@@ -8,7 +8,6 @@ import click
 
 from memctl.cli import memory_access, write_command
 from memctl.cli.command import command
-from memctl.cli.write_command import take_flags, writing
 from memctl.write.undo import undo
 
 
@@ -19,13 +18,13 @@ from memctl.write.undo import undo
     ("memctl undo 3f2a91c0de", "Undo a change by its commit in `memctl log`; undoing an undo repeats the change."),
 )
 @click.argument("commit", required=False)
-@writing
+@write_command.writing
 def undo_command(ctx: click.Context, /, commit: str | None, **given: Any) -> None:
     """Undo the last change of the memory, in a new commit.
 
     History stays as it is. Later changes to the same files stay, too; if they can't be separated from the change to
     undo, nothing is undone.
     """
-    flags = take_flags(given) | {"discard": False}
+    flags = write_command.take_flags(given) | {"discard": False}
     memory = memory_access.memory(ctx)
     write_command.carry_out(memory, lambda _: undo(memory, commit), flags)

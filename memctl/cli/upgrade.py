@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import command
-from memctl.cli.write_command import write_options, writing
+from memctl.cli.command import command, flag_option
 from memctl.errors import REFUSED
 from memctl.record.config import DEFAULT_BRANCH, FORMAT
 from memctl.text.phrases import quantity
@@ -28,8 +27,8 @@ from memctl.write import upgrade
     help="Which branches have rendered documents: all, none or the default one. [default: the default branch if the "
     "repository has a remote and documents are on all branches now; else as it is]",
 )
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@writing
+@flag_option("--yes", "-y", help="Do not ask.")
+@write_command.writing
 def upgrade_command(ctx: click.Context, /, docs: str | None, yes: bool, **flags: Any) -> None:
     """Upgrade the memory to format 2, in one commit.
 
@@ -57,7 +56,7 @@ def upgrade_command(ctx: click.Context, /, docs: str | None, yes: bool, **flags:
     if is_needed and not (yes or flags["dry_run"] or (sys.stdin.isatty() and click.confirm("Upgrade?", err=True))):
         output.note("nothing was written\nhint: --yes upgrades without asking")
         ctx.exit(REFUSED)
-    result = upgrade.carry_out(memory, docs or "", write_options(flags))
+    result = upgrade.carry_out(memory, docs or "", write_command.write_options(flags))
     if flags["as_json"]:
         data = write_command.change_data(memory, result, flags["dry_run"])
         output.json("upgrade", {**data, "format": FORMAT, "records": planned.records, "docs": docs_now})

@@ -221,11 +221,9 @@ def _data(memory: Memory, snapshot: Snapshot, answer: Why, indirect: Indirect) -
         ],
         "pages": [
             {
-                "id": reference.page.id,
-                "title": reference.page.title,
+                **output.fields(reference.page, "id title"),
+                **output.fields(reference, "references state"),
                 "path": memory.tracked(reference.page.path),
-                "references": list(reference.references),
-                "state": reference.state,
                 "reviewed": reference.reviewed or None,
                 "now": reference.now or None,
             }
@@ -242,15 +240,12 @@ def _data(memory: Memory, snapshot: Snapshot, answer: Why, indirect: Indirect) -
         ],
         "commits": [
             {
-                **{name: getattr(cause.touch, name) for name in ("commit", "author", "date", "message", "path")},
-                "subject": cause.subject,
-                "records": list(cause.records),
-                "is_here": cause.is_here,
+                **output.fields(cause.touch, "commit author date message path"),
+                **output.fields(cause, "subject records is_here"),
             }
             for cause in answer.commits
         ],
-        "has_more": answer.has_more,
-        "history_ends": list(answer.history_ends),
+        **output.fields(answer, "has_more history_ends"),
         "of_places": [_record_data(memory, snapshot, record) for record in indirect.of_places],
         "session": answer.session or None,
         "of_session": [_record_data(memory, snapshot, record) for record in answer.of_session],
@@ -267,17 +262,8 @@ def _record_data(memory: Memory, snapshot: Snapshot, record: Record) -> dict[str
 
 
 def _reason_data(reason: Reason) -> dict[str, Any]:
-    lines = reason.lines
-    followed = (
-        {
-            "lines": {
-                "recorded": list(lines.recorded),
-                "commit": lines.commit or None,
-                "now": list(lines.now) if lines.now else None,
-                "is_followed": lines.is_followed,
-            }
-        }
-        if lines is not None
-        else {}
-    )
-    return {"by": reason.by, "where": reason.where, "how": reason.how or None, "is_here": reason.is_here, **followed}
+    data = {**output.fields(reason, "by where is_here"), "how": reason.how or None}
+    if lines := reason.lines:
+        followed = output.fields(lines, "recorded is_followed")
+        data["lines"] = {**followed, "commit": lines.commit or None, "now": lines.now or None}
+    return data

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.cli import memory_access, output, transcript_input, window_limit
 from memctl.cli import window_messages as messages
-from memctl.cli.command import choice_option, command, number_option
+from memctl.cli.command import choice_option, command, number_option, text_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
@@ -215,9 +215,7 @@ _HELD = 6  # reasons that are listed
     ),
 )
 @messages.sized
-@click.option(
-    "--task", default="", metavar="TEXT", help="The task of the conversation. [default: the user's first message]"
-)
+@text_option("--task", help="The task of the conversation. [default: the user's first message]")
 @number_option(
     "--placeholder",
     least=0,

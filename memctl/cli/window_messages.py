@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from memctl.cli import output, token_counter
-from memctl.cli.command import choice_option, number_option, options
+from memctl.cli.command import choice_option, flag_option, number_option, options
 from memctl.cli.text_input import lines
 from memctl.errors import USAGE, MemctlError
 from memctl.store import output_file
@@ -49,9 +49,7 @@ written = options(
         "--model",
         help="Count tokens as this model does. [default: the model that FILE names, model in config.yaml, or claude]",
     ),
-    click.option(
-        "--json", "as_json", is_flag=True, help="Print the report as JSON; needs --output FILE for the messages."
-    ),
+    flag_option("--json", "as_json", help="Print the report as JSON; needs --output FILE for the messages."),
 )
 
 

@@ -8,7 +8,7 @@ import click
 
 from memctl.cli import memory_access, output, token_counter
 from memctl.cli import window_messages as messages
-from memctl.cli.command import command, json_option, number_option
+from memctl.cli.command import command, json_option, number_option, text_option
 from memctl.cli.text_input import lines
 from memctl.errors import USAGE, MemctlError
 from memctl.tokens import model_windows
@@ -40,10 +40,9 @@ def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[st
     ("memctl window simulate session.jsonl --budget 100000 --json", "Print the curve of each policy as JSON."),
 )
 @click.argument("source", metavar="FILE|-")
-@click.option(
+@text_option(
     "--policy",
     "policies",
-    default="",
     metavar="NAME,…",
     callback=_policies,
     help="The eviction policies to compare, separated by commas. [default: all]",
@@ -126,16 +125,10 @@ def _data(replay: Replay) -> dict[str, Any]:
     return {
         "policy": replay.policy.value,
         "tokens": replay.managed,
-        "saved": replay.saved,
-        "peak": replay.peak,
-        "evictions": replay.evictions,
+        **output.fields(replay, "saved peak evictions over_budget regrets regret_tokens curve"),
         "blocks_evicted": replay.evicted,
-        "over_budget": replay.over_budget,
-        "regrets": replay.regrets,
-        "regret_tokens": replay.regret_tokens,
         "regrets_per_100_requests": replay.per_hundred(replay.regrets),
         "regret_tokens_per_100_requests": replay.per_hundred(replay.regret_tokens),
-        "curve": replay.curve,
     }
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli import window_messages as messages
-from memctl.cli.command import command, json_option, number_option, options
+from memctl.cli.command import command, flag_option, json_option, number_option, options
 from memctl.cli.quality import print_performance
 from memctl.cli.text_input import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -127,7 +127,7 @@ _EVERY = 2.0  # seconds between two looks at a live file
 @click.option(
     "--svg", "picture", metavar="FILE", help="Also draw the curve of the tokens into this file (- for standard output)."
 )
-@click.option("--watch", is_flag=True, help="Print again whenever the transcript grows; only on a terminal.")
+@flag_option("--watch", help="Print again whenever the transcript grows; only on a terminal.")
 @json_option
 def status_command(
     ctx: click.Context, /, file: str | None, picture: str | None, watch: bool, as_json: bool, **values: Any

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from memctl.cli import output
-from memctl.cli.command import Command, for_people, json_option, options
+from memctl.cli.command import Command, flag_option, for_people, json_option, options
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import WriteOptions
 from memctl.record.required_text import InvalidFields, refuse_placeholder
@@ -84,35 +84,21 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return value
 
 
-strict_option = click.option(
-    "--strict",
-    is_flag=True,
-    help="Write nothing if memctl has a hint about the text, such as that a decision lacks a reason.",
+strict_option = flag_option(
+    "--strict", help="Write nothing if memctl has a hint about the text, such as that a decision lacks a reason."
 )
-discard_option = click.option(
-    "--discard",
-    is_flag=True,
-    help="Go on even if uncommitted edits of the record are lost.",
-)
+discard_option = flag_option("--discard", help="Go on even if uncommitted edits of the record are lost.")
 
 
 # The options of every command that changes the memory.
 writing = options(
     json_option,
     click.option("--reason", default="", help="Why you make this change; `memctl log` shows the reason."),
-    click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing."),
-    click.option("--no-commit", is_flag=True, help="Write the files, and leave their commit to `memctl commit`."),
-    click.option(
-        "--allow-secret",
-        is_flag=True,
-        callback=for_people,
-        help="Accept text that looks like a credential.",
-    ),
-    click.option(
-        "--allow-owned",
-        is_flag=True,
-        callback=for_people,
-        help="Write to a section that another agent owns; needs --reason.",
+    flag_option("--dry-run", "-n", help="Show what would be written, and write nothing."),
+    flag_option("--no-commit", help="Write the files, and leave their commit to `memctl commit`."),
+    flag_option("--allow-secret", callback=for_people, help="Accept text that looks like a credential."),
+    flag_option(
+        "--allow-owned", callback=for_people, help="Write to a section that another agent owns; needs --reason."
     ),
 )
 

@@ -37,27 +37,9 @@ def mode(repository: Repository) -> str:
 
 
 def default(repository: Repository) -> str:
-    """Return the default of memctl.hookCommits: RECORDS on a branch with an upstream, else ALL.
-
-    It is also ALL if an earlier memctl, which committed everything, was in use in the clone. A clone whose own config
-    sets memctl.trusted is not examined: in a clone with an earlier memctl, memctl sets both settings together.
-    """
-    from memctl.git import earlier_use  # mostly the setting exists, and no default is needed
-
-    if not repository.own_setting("memctl.trusted") and earlier_use.was_in_use(repository):
-        return ALL
+    """Return the default of memctl.hookCommits: RECORDS on a branch with an upstream, else ALL."""
     branch = repository.branch()[0].removeprefix("refs/heads/")
     return RECORDS if repository.branch_settings.get(f"branch.{branch}.merge") else ALL
-
-
-def keep_all(repository: Repository) -> None:
-    """Set memctl.hookCommits to ALL if it is not set.
-
-    This is for clones with an earlier memctl, which had no such setting and committed everything. Raises GitFailed.
-    """
-    if SETTING.lower() not in repository.settings():
-        git.write(["config", "--local", SETTING, ALL], repository.top)
-        repository.settings()[SETTING.lower()] = ALL
 
 
 def decide(repository: Repository) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from fnmatch import fnmatchcase
 
 from memctl.git import git
@@ -29,10 +28,6 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
     """Return whether the clone is trusted: TRUSTED, REFUSED (its setting memctl.trusted forbids it) or UNKNOWN.
 
     `environ` are the environment variables; MEMCTL_TRUST=1 among them means TRUSTED.
-
-    If the setting is missing, but an earlier memctl was in use in the clone, the clone is trusted, too. Then two
-    settings are written in it: memctl.trusted, and memctl.hookCommits, so that the clone's hooks commit what they
-    committed before.
     """
     if environ.get(_VARIABLE, "").strip().lower() not in _OFF or is_marked(repository):
         return TRUSTED
@@ -41,33 +36,13 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
         return REFUSED if settings[SETTING].lower() in _OFF else TRUSTED
     if addresses and all(any(fnmatchcase(address, pattern) for pattern in patterns) for address in addresses):
         return TRUSTED
-    from memctl.git import earlier_use, hook_commits  # mostly the setting is there
-
-    if earlier_use.was_in_use(repository):
-        with suppress(git.GitFailed):  # the config can't be written: the trust is determined again next time
-            hook_commits.keep_all(repository)
-            _mark(repository)
-        return TRUSTED
     return UNKNOWN
 
 
 def grant(repository: Repository) -> None:
-    """Mark the clone as trusted: set memctl.trusted in its own config. Raises GitFailed.
-
-    If an earlier memctl was in use in the clone, memctl.hookCommits is set, too, so that the clone's hooks commit what
-    they committed before.
-    """
-    if is_marked(repository):
-        return
-    from memctl.git import earlier_use, hook_commits
-
-    if earlier_use.was_in_use(repository):
-        hook_commits.keep_all(repository)
-    _mark(repository)
-
-
-def _mark(repository: Repository) -> None:
-    git.write(["config", "--local", "--replace-all", SETTING, "true"], repository.top)
+    """Mark the clone as trusted: set memctl.trusted in its own config. Raises GitFailed."""
+    if not is_marked(repository):
+        git.write(["config", "--local", "--replace-all", SETTING, "true"], repository.top)
 
 
 def is_marked(repository: Repository) -> bool:

@@ -9,7 +9,6 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git import history, trees
-from memctl.git.history import LastState
 from memctl.pages.repository_paths import files_below, possible_paths, refuse_memory, unknown_path_error
 from memctl.record.pages import refuse_line_zero
 from memctl.record.snapshot import Snapshot
@@ -28,7 +27,7 @@ class FileQuery(msgspec.Struct, frozen=True):
 
     path: str
     line: int | None = None
-    last: LastState | None = None
+    last: history.LastState | None = None
 
     @property
     def is_folder(self) -> bool:

@@ -10,14 +10,12 @@ import msgspec
 
 from memctl.git import differences, history
 from memctl.git.differences import ADDED, CHANGED, DELETED, RENAMED, FileChange
-from memctl.git.history import Commit
 from memctl.pages import freshness, repository_paths
 from memctl.pages.file_query import start_revision
 from memctl.pages.freshness import MISSING, CodeReference, Drift, references_to_files, sections_of_files
 from memctl.pages.links import EXECUTIVE, SOURCES, document_of
 from memctl.pages.links import FOLDER as DOCUMENTS
 from memctl.pages.renamed_files import present_paths
-from memctl.pages.repository_paths import files_below, possible_paths, unknown_path_error
 from memctl.record import pages
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import Page
@@ -128,12 +126,12 @@ def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterabl
     start = start_revision(memory, "")
     changes: dict[str, FileChange] = {}
     for text in texts:
-        possible = possible_paths(memory.repository.top, folder, text)
+        possible = repository_paths.possible_paths(memory.repository.top, folder, text)
         paths = next(([path] for path in possible if path in names), [])
-        paths = paths or next((below for path in possible if (below := files_below(names, path))), [])
+        paths = paths or next((below for path in possible if (below := repository_paths.files_below(names, path))), [])
         gone = [path for path in possible if not paths and start and history.last_state(memory.repository, path, start)]
         if not paths and not gone:
-            raise unknown_path_error(names, text)
+            raise repository_paths.unknown_path_error(names, text)
         changes |= {path: FileChange(path, CHANGED) for path in paths}
         changes |= {path: FileChange(path, DELETED) for path in gone[:1]}
     return list(changes.values())
@@ -160,7 +158,7 @@ def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
     return [renamed.get(change.path, change) for change in changes if change.path not in moved.values()]
 
 
-def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
+def by_subject(commits: Iterable[history.Commit]) -> dict[str, str]:
     """Return the kind of change of each file in some commits, by the file's path, as the commits' subjects name it.
 
     A subject such as "feat: add a cart" gives "feature" and "fix: …" gives "fix", for all files of the commit. Files of
@@ -319,10 +317,7 @@ def _in_page_order(unsorted: Iterable[Page]) -> tuple[Page, ...]:
 BY_RENAME, BY_CONTENT, BY_NAME = "renamed", "same content", "same name"
 _CANDIDATES = 5  # for each broken reference
 # The ids of an empty file in SHA-1 and SHA-256: two empty files are not one renamed file.
-EMPTY = (
-    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
-    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
-)
+EMPTY = ("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813")
 
 
 class Candidate(msgspec.Struct, frozen=True):

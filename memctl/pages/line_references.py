@@ -8,7 +8,6 @@ import msgspec
 
 from memctl.git import history, line_map, trees
 from memctl.git.introductions import Introduction, introductions
-from memctl.git.line_map import LineMap
 from memctl.record import parser
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import code_lines
@@ -171,9 +170,9 @@ class _Versions:
         self._memory = memory
         places = {(versions.all[place].commit, path) for place, path in recorded if place is not None}
         self._blobs = trees.blob_ids_at(memory.repository, [*places, (file.start, file.path)] if places else [])
-        self._maps: dict[tuple[str, str], LineMap | None] = {}
+        self._maps: dict[tuple[str, str], line_map.LineMap | None] = {}
 
-    def since(self, introduction: int, where: _RecordedLines) -> LineMap | None:
+    def since(self, introduction: int, where: _RecordedLines) -> line_map.LineMap | None:
         """Return the map from the lines of a reference to current lines; None if it is unknown.
 
         `introduction` is the index in the history of the record's version. The reference means lines of the file in
@@ -206,10 +205,10 @@ class _Versions:
         # A version that came by a merge was on another disk.
         return later.blob if history.is_ancestor(self._memory.repository, record.commit, later.commit) else ""
 
-    def _map(self, before: str, after: str) -> LineMap | None:
+    def _map(self, before: str, after: str) -> line_map.LineMap | None:
         """Return the map of lines between two versions by their blobs, None if it is unknown."""
         if not before or before == after:
-            return LineMap() if before else None
+            return line_map.LineMap() if before else None
         if (before, after) not in self._maps and len(self._maps) < _MOST_VERSIONS:
             comparable = self.file.comparable if after == self.file.blob else after
             self._maps[before, after] = line_map.compare(self._memory.repository, before, comparable)

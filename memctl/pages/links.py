@@ -10,7 +10,6 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import ids, pages
 from memctl.record.kinds import CHECKPOINTS, HANDOFF, SESSIONS
 from memctl.record.mentions import MARKER
-from memctl.record.pages import Outline, Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory_root import DOCUMENTS
@@ -31,12 +30,12 @@ _REFERENCE = lazy_regex(rf"{MARKER.pattern}|{_ID.pattern}")
 _MOST = 1_000  # different references of one text that are looked up; the longest page has 5,000 tokens
 
 
-def document_of(page: Page) -> str:
+def document_of(page: pages.Page) -> str:
     """Return the name of the file below `docs/` to which a page is rendered."""
     return EXECUTIVE if page.kind is pages.PROJECT else page.path.rpartition("/")[2]
 
 
-def _part_anchors(page: Page) -> tuple[str, ...]:
+def _part_anchors(page: pages.Page) -> tuple[str, ...]:
     """Return the link target of each heading of a page of details."""
     document = markdown.target(document_of(page))
     return tuple(f"{document}#{markdown.slug(f'{part.id[1:]} {part.title}')}" for part in pages.numbered_headings(page))
@@ -59,7 +58,7 @@ class Links:
         self._targets: dict[str, str] = {}
         self._left = _MOST
 
-    def parts(self, page: Page) -> tuple[str, ...]:
+    def parts(self, page: pages.Page) -> tuple[str, ...]:
         """Return the link targets of the headings on a page of details, one for each heading, in the page's order."""
         return self._parts[page.path]
 
@@ -156,7 +155,7 @@ class Links:
         return self._targets.get(name, "")
 
 
-def refuse_missing_section(outline: Outline, marker: str) -> None:
+def refuse_missing_section(outline: pages.Outline, marker: str) -> None:
     """Raise MemctlError if a marker names a section, page or heading that does not exist (MEM205 of `check`).
 
     Markers of files are not checked. In a memory without pages any marker is allowed, because records may be written
@@ -168,7 +167,7 @@ def refuse_missing_section(outline: Outline, marker: str) -> None:
         raise missing_section(outline, marker)
 
 
-def missing_section(outline: Outline, marker: str) -> MemctlError:
+def missing_section(outline: pages.Outline, marker: str) -> MemctlError:
     """Return the error for a section that does not exist."""
     known = ", ".join(page.id for page in (*outline.sections, *outline.details))
     hint = f"the sections and pages of details are {known}"

@@ -11,7 +11,6 @@ from memctl.errors import MemctlError
 from memctl.pages import generated_header, repository_paths
 from memctl.pages.links import EXECUTIVE, FOLDER, SOURCES, document_of
 from memctl.record import pages
-from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.text import headings, markdown
 from memctl.text.lazy_regex import lazy_regex
@@ -91,7 +90,7 @@ def refuse_duplicate(snapshot: Snapshot, marker: str) -> None:
         raise MemctlError(f"{marker} is ambiguous: {names} have the same number", hint)
 
 
-def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) -> Place:
+def _page(snapshot: Snapshot, making: Renderer, marker: str, page: pages.Page | None) -> Place:
     """Return the place of a whole page; without a page that of level 1, which each memory has."""
     outline = snapshot.outline
     parent: str | None = None
@@ -108,7 +107,7 @@ def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) 
     return Place(marker, int(marker[1]), title, f"{snapshot.prefix}/{path}", text, parent, tuple(children))
 
 
-def _part(snapshot: Snapshot, making: Renderer, page: Page, part: pages.NumberedHeading) -> Place:
+def _part(snapshot: Snapshot, making: Renderer, page: pages.Page, part: pages.NumberedHeading) -> Place:
     """Return the place of a numbered heading of a page of details."""
     heading = f"{part.id[1:]} {part.title}"
     text = next((p.text for p in headings.split(making.page(document_of(page))) if p.heading == heading), part.text)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memctl.pages.sandbox import Templates
 
 EditFinder = Callable[[str, str, str | None], bool]
-_FORM = 1  # raise it when the sandbox compiles templates in another way, or `_RUNTIME` changes
+_FORM = 2  # raise it when the sandbox compiles templates in another way, or `_RUNTIME` changes
 
 
 class Renderer:
@@ -255,13 +255,12 @@ _RUNTIME: dict[str, Any] = {
     "environment": SimpleNamespace(
         undefined=None,
         concat="".join,
-        finalize=str,
         getattr=getattr,
-        join=lambda parts: "".join(map(str, parts)),
         call=lambda context, function, *values, _loop_vars=None: function(*values),
         tests={"none": lambda value: value is None},
     ),
     "missing": object(),
+    "str_join": lambda parts: "".join(map(str, parts)),  # the operator `~`
     "Undefined": lambda why: "",  # of an `if` without an `else`
     "LoopContext": _loop,
 }

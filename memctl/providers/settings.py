@@ -51,7 +51,7 @@ def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Setting
     values. Raises MemctlError for an unknown setting, for a wrong value, and if there are settings but no provider is
     chosen.
     """
-    settings = {**_by_field(_from_git(git_settings)), **_by_field(_from_environment(environ))}
+    settings = {**_by_field(git_settings, _IN_GIT), **_by_field(environ, _IN_ENVIRON)}
     values: dict[str, object] = {field: value for field, (_, value) in settings.items()}
     if "command" in values:
         values["command"] = _words(*settings["command"])
@@ -70,31 +70,21 @@ def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Setting
     return parsed
 
 
-def _from_git(settings: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return the settings in Git's configuration: field name without underscores -> (name of the setting, value)."""
-    return {
-        name[len(_IN_GIT) :].lower(): (name, value)
-        for name, value in settings.items()
-        if name.lower().startswith(_IN_GIT)
-    }
+def _by_field(values: Mapping[str, str], prefix: str) -> dict[str, tuple[str, str]]:
+    """Return the settings whose names have a prefix: the name of the field -> (name of the setting, value).
 
-
-def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    return {
-        name[len(_IN_ENVIRON) :].lower().replace("_", ""): (name, value)
-        for name, value in environ.items()
-        if name.startswith(_IN_ENVIRON) and value.strip()
-    }
-
-
-def _by_field(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """Return settings by the names of the fields; raises MemctlError for an unknown one."""
+    Upper case and underscores make no difference. Raises MemctlError for an unknown setting.
+    """
     fields = {name.replace("_", ""): name for name in Settings.__struct_fields__}
-    for short, (name, _) in values.items():
-        if short not in fields:
-            known = ", ".join(_IN_GIT + _camel(field) for field in fields.values())
-            raise MemctlError(f"unknown Git setting {name}", f"the settings are {known}", USAGE)
-    return {fields[short]: (name, value.strip()) for short, (name, value) in values.items()}
+    found = {}
+    for name, value in values.items():
+        if name[: len(prefix)].lower() == prefix.lower() and value.strip():
+            field = fields.get(name[len(prefix) :].lower().replace("_", ""))
+            if field is None:
+                known = ", ".join(_IN_GIT + _camel(field) for field in fields.values())
+                raise MemctlError(f"unknown Git setting {name}", f"the settings are {known}", USAGE)
+            found[field] = (name, value.strip())
+    return found
 
 
 def _words(name: str, value: str) -> list[str]:

@@ -114,7 +114,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
     search_weights: SearchWeights = SearchWeights()
     lifecycle: Lifecycle = Lifecycle()
-    semantic_model: str = ""  # a setting of earlier versions, not used: the user sets it (Memory.semantic_model)
     llm: Llm = Llm()
     agents: dict[str, AgentConfig] = {}  # by the names that records have as `agent_id`
     # The most tokens of the context that several agents share; rules.md#shared-context.

@@ -19,7 +19,6 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
 from memctl.record.errors import Fault, InvalidRecord
-from memctl.record.frontmatter import parse_frontmatter
 from memctl.record.ids import slug
 from memctl.record.kinds import Field
 from memctl.record.parser import CONTROL_CHARACTERS, disallowed, is_unsafe_path, wrong_types
@@ -354,7 +353,7 @@ def parse(text: str, path: str) -> Page:
     kind = kind_at(path)
     assert kind is not None, path
     text = frontmatter.clean_newlines(text)
-    values, body = parse_frontmatter(text, path)
+    values, body = frontmatter.parse_frontmatter(text, path)
     values.setdefault("id", PROJECT_ID if kind is PROJECT else None)
     if wrong := problems(kind, values, path):
         from memctl.record.frontmatter_edit import invalid_record  # most files are valid

@@ -13,7 +13,6 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.record import frontmatter, ids
 from memctl.record.errors import FrontMatterError, InvalidRecord
-from memctl.record.frontmatter import parse_frontmatter
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, KINDS, SEVERITIES
 from memctl.record.record import FIELDS, LISTS, TIMES, TITLE, TITLE_LIMIT, Record
 from memctl.text import timestamps
@@ -56,7 +55,7 @@ def parse(text: str, path: str) -> tuple[Record, str]:
     Raises InvalidRecord with every fault and its line.
     """
     text = frontmatter.clean_newlines(text)
-    values, body = parse_frontmatter(text, path)
+    values, body = frontmatter.parse_frontmatter(text, path)
     record, wrong = _read(values, path)
     if record is None:
         from memctl.record.frontmatter_edit import invalid_record  # most files are valid

@@ -72,9 +72,7 @@ def refuse_placeholder(text: str, name: str) -> None:
     """
     if text.strip() and not is_meaningful(text):
         raise MemctlError(
-            f"{name}: {placeholder_fault(text)}",
-            f"replace {text.strip()!r} with a real text, or leave it out",
-            USAGE,
+            f"{name}: {placeholder_fault(text)}", f"replace {text.strip()!r} with a real text, or leave it out", USAGE
         )
 
 

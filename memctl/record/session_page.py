@@ -14,7 +14,6 @@ import msgspec
 
 from memctl.record import frontmatter
 from memctl.record.errors import field_and_message
-from memctl.record.frontmatter import parse_frontmatter
 from memctl.record.kinds import SESSIONS
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
@@ -208,7 +207,7 @@ def head(text: str, path: str) -> SessionPage:
 
 
 def _parse_front(text: str, path: str) -> tuple[dict[str, Any], str]:
-    values, body = parse_frontmatter(text, path)
+    values, body = frontmatter.parse_frontmatter(text, path)
     wrong = _problems(values, path)
     if wrong:
         from memctl.record.frontmatter_edit import invalid_record  # most files are valid

@@ -324,11 +324,6 @@ def _meanings(snapshot: Snapshot, query: str) -> dict[str, float]:
             return embeddings.similarities(snapshot, query)
         except embeddings.ModelError as error:
             texts.remark(f"{error}; the search used only words, not meaning ({error.hint})")
-    elif snapshot.config.semantic_model:
-        texts.remark(
-            "config.yaml: semantic_model is ignored, since only a user's Git settings may name a model; to set one, run"
-            " `git config --global memctl.semanticModel NAME`"
-        )
     return {}
 
 

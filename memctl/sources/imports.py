@@ -7,8 +7,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from memctl.pages import code_lines, definitions
-from memctl.pages.code_lines import GO, SCRIPT
-from memctl.pages.definitions import ParsedCode, language
 
 if TYPE_CHECKING:
     from tree_sitter import Query
@@ -47,17 +45,17 @@ def in_code(suffix: str, text: str) -> Iterator[str]:
 
 def is_parsed(suffix: str) -> bool:
     """Return whether imports in files with this suffix are found by a parser rather than line by line."""
-    return suffix in (*SCRIPT, *GO) and definitions.has_parser(suffix)
+    return suffix in (*code_lines.SCRIPT, *code_lines.GO) and definitions.has_parser(suffix)
 
 
-def in_piece(suffix: str, piece: ParsedCode) -> Iterator[str]:
+def in_piece(suffix: str, piece: definitions.ParsedCode) -> Iterator[str]:
     """Yield the imports in one piece of a file's code, which a parser has parsed; `suffix` is the file's suffix."""
     from tree_sitter import QueryCursor
 
     nodes = QueryCursor(_query(suffix)).captures(piece.root).get("found", [])
     for node in sorted(nodes, key=lambda node: node.start_byte):
         text = (node.text or b"").decode(errors="replace")
-        if _is_one(module := text.strip('"`') if suffix in GO else text):
+        if _is_one(module := text.strip('"`') if suffix in code_lines.GO else text):
             yield module
 
 
@@ -69,6 +67,6 @@ def _is_one(name: str) -> bool:
 def _query(suffix: str) -> Query:
     from tree_sitter import Query
 
-    pattern = _GO if suffix in GO else _SCRIPT
-    query: Query = Query(language(suffix), pattern + _TYPED if suffix in _TYPED_SUFFIXES else pattern)
+    pattern = _GO if suffix in code_lines.GO else _SCRIPT
+    query: Query = Query(definitions.language(suffix), pattern + _TYPED if suffix in _TYPED_SUFFIXES else pattern)
     return query

@@ -29,10 +29,7 @@ class Nearness(msgspec.Struct, frozen=True):
 
 
 def nearness(
-    contents: FileList,
-    active: Collection[str],
-    given: Collection[str] = (),
-    likely: Mapping[str, float] | None = None,
+    contents: FileList, active: Collection[str], given: Collection[str] = (), likely: Mapping[str, float] | None = None
 ) -> dict[str, Nearness]:
     """Return how near files are to the active files, by path; files without a relation to these are left out.
 

@@ -16,7 +16,6 @@ from memctl.record.frontmatter import clean_newlines
 from memctl.record.snapshot import Snapshot
 from memctl.sources import summary_lines
 from memctl.sources.load_plan import OUTLINE
-from memctl.sources.summary_lines import SummaryLine
 from memctl.text import sensitive_files
 from memctl.text.fit import most
 from memctl.text.phrases import quantity
@@ -77,7 +76,7 @@ class _Page(msgspec.Struct, frozen=True):
 
     path: str
     about: str
-    rows: list[SummaryLine]
+    rows: list[summary_lines.SummaryLine]
     size: int
     lines: int
     of_file: Count

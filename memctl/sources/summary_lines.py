@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from memctl.pages import definitions, outline
-from memctl.pages.outline import Marker, suffix_of
 from memctl.sources import imports
 from memctl.text import fit
 from memctl.text.phrases import quantity
@@ -43,7 +42,7 @@ class SummaryLine(msgspec.Struct, frozen=True):
 
 def rows(path: str, text: str) -> list[SummaryLine]:
     """Return the lines that a summary of a file may have, in the order of the file; `text` has LF line ends."""
-    suffix = suffix_of(path)
+    suffix = outline.suffix_of(path)
     if definitions.is_outlined(suffix):
         return _code(suffix, path, text)
     if suffix in outline.MARKDOWN:
@@ -75,7 +74,7 @@ def _code(suffix: str, path: str, text: str) -> list[SummaryLine]:
     return result or list(_lines(text))
 
 
-def _spans(markers: list[Marker], lines: int) -> list[int]:
+def _spans(markers: list[outline.Marker], lines: int) -> list[int]:
     """Return the number of lines of each definition, up to the next one that is not inside it."""
     ends = [lines + 1] * len(markers)
     open_ones: list[int] = []
@@ -88,7 +87,7 @@ def _spans(markers: list[Marker], lines: int) -> list[int]:
 
 def _markdown(text: str) -> Iterator[SummaryLine]:
     """Yield the headings, each with the first sentence below it, and the first sentence of the text."""
-    last: Marker | None = None
+    last: outline.Marker | None = None
     for block in outline.blocks(text):
         if block.level:
             shown = f"{block.line:>5}  {'#' * block.level} {block.title}"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from memctl.record import pages
 from memctl.record.errors import InvalidRecord
-from memctl.record.pages import Outline
 from memctl.record.parser import parse
 from memctl.store import files
 
 
-def sections(path: str, text: str, outline: Outline) -> tuple[tuple[str, ...], ...]:
+def sections(path: str, text: str, outline: pages.Outline) -> tuple[tuple[str, ...], ...]:
     """Return the sections that a page or record names, each with the markers that `Outline.enclosing` returns.
 
     For example a page of details gives (("§3.1", "§2.1"),). `path` is the file's path below `.memory/`, and `text` its

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from memctl.git import history, index, trees
-from memctl.git.trees import TreeEntry
 from memctl.record.config import Config
 from memctl.record.config import parse as parse_config
 from memctl.record.errors import Fault, InvalidRecord
@@ -15,7 +14,6 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import cache_update, files
 from memctl.store.cache import Cache
-from memctl.store.cache_update import ParsedFile
 from memctl.store.memory import Memory
 from memctl.store.memory_root import CONFIG
 from memctl.store.repository_files import FilesInGit, FilesOnDisk
@@ -87,12 +85,7 @@ class InGit:
     """
 
     def __init__(
-        self,
-        memory: Memory,
-        name: str,
-        entries: Sequence[TreeEntry],
-        commit: str,
-        known: Callable[[], Known],
+        self, memory: Memory, name: str, entries: Sequence[trees.TreeEntry], commit: str, known: Callable[[], Known]
     ) -> None:
         self.name = name
         self.prefix = memory.prefix
@@ -261,7 +254,7 @@ class Overlay:
         return cache
 
 
-def _parse(path: str, read: Callable[[str], str], blob: str) -> ParsedFile:
+def _parse(path: str, read: Callable[[str], str], blob: str) -> cache_update.ParsedFile:
     try:
         return cache_update.parse_file(read(path), path, "", blob)
     except InvalidRecord as error:

@@ -12,7 +12,6 @@ from functools import cached_property
 from memctl.git import git, index, trees
 from memctl.git.repository import Repository
 from memctl.git.status import marks, parse
-from memctl.git.trees import TreeEntry
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.memory_root import FOLDER
@@ -85,7 +84,7 @@ class FilesInGit:
         return frozenset(self._entries)
 
     @cached_property
-    def _entries(self) -> dict[str, TreeEntry]:
+    def _entries(self) -> dict[str, trees.TreeEntry]:
         commit, repository = self._commit, self._repository
         return _own_files(trees.entries(repository, commit) if commit else index.entries(repository, without=FOLDER))
 
@@ -301,7 +300,7 @@ def _pattern(text: str) -> str:
     return f"*{re.sub(r'[*?[]', lambda match: f'[{match[0]}]', text).replace('.', '[./]')}*"
 
 
-def _own_files(entries: Iterable[TreeEntry]) -> dict[str, TreeEntry]:
+def _own_files(entries: Iterable[trees.TreeEntry]) -> dict[str, trees.TreeEntry]:
     """Return the regular files among some entries that belong to no memory."""
     return {entry.path: entry for entry in entries if entry.is_regular and not _is_memory(entry.path)}
 

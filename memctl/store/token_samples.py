@@ -1,35 +1,23 @@
 """Token counts that models reported, each stored beside memctl's own estimate for the same text.
 
-They are measurements of this machine, so they are beside the retrieval counts in the Git directory that all worktrees
-share, in no commit. They can be deleted at any time.
+They are measurements of this machine, so they are in a file of the Git directory that all worktrees share, in no
+commit. The file can be deleted at any time, and a damaged one counts as empty.
 """
 
 from __future__ import annotations
 
-import os
-import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import private_files
+from memctl.store import files, lock
 
-_FILE = "observations.db"
+_FILE = "token-samples.json"
 MOST_KEPT = 1_000  # samples of a model; with a smoothing rate of .2 older ones would have no weight
-_CREATE = (
-    "CREATE TABLE IF NOT EXISTS observations (number INTEGER PRIMARY KEY, model TEXT, digest BLOB, kinds TEXT,"
-    " estimate INTEGER, reported INTEGER, UNIQUE (model, digest))"
-)
-_INSERT = "INSERT OR IGNORE INTO observations (model, digest, kinds, estimate, reported) VALUES (?, ?, ?, ?, ?)"
-_SELECT = "SELECT digest, kinds, estimate, reported FROM observations WHERE model = ? ORDER BY number"
-_OLDEST = (
-    "DELETE FROM observations WHERE model = :model AND number NOT IN"
-    " (SELECT number FROM observations WHERE model = :model ORDER BY number DESC LIMIT :most)"
-)
+_PATIENCE = 5.0  # seconds; to write the file takes a few milliseconds
 
 
 class TokenSample(msgspec.Struct, frozen=True):
@@ -49,49 +37,45 @@ def add(folder: Path, model: str, samples: Iterable[TokenSample]) -> int:
 
     `folder` is the one with the file of all samples. Raises MemctlError if that file can't be written.
     """
-    rows = [(model, sample.digest, sample.kinds, sample.estimate, sample.reported) for sample in samples]
-    try:
-        private_files.make_file(folder / _FILE)
-        with closing(sqlite3.connect(folder / _FILE, timeout=5)) as database, database:
-            database.execute(_CREATE)
-            before = database.total_changes
-            database.executemany(_INSERT, rows)
-            new = database.total_changes - before
-            database.execute(_OLDEST, {"model": model, "most": MOST_KEPT})
-        return new
-    except (sqlite3.DatabaseError, OSError) as error:
-        raise MemctlError(f"{folder / _FILE} can't be written: {error}", "delete the file if it is damaged") from None
+    with _changing(folder) as known:
+        own = {sample.digest: sample for sample in known.get(model, [])}
+        before = len(own)
+        for sample in samples:
+            own.setdefault(sample.digest, sample)
+        known[model] = list(own.values())[-MOST_KEPT:]
+    return len(own) - before
 
 
 def samples_of(folder: Path, model: str) -> list[TokenSample]:
     """Return a model's samples in the file of all samples in `folder`, oldest first; none if the file can't be used."""
-    rows = _read(folder, _SELECT, model)
-    return [TokenSample(*row) for row in rows]
+    return _read(folder).get(model, [])
 
 
 def models(folder: Path) -> list[str]:
     """Return the names of the models with stored samples."""
-    return [row[0] for row in _read(folder, "SELECT DISTINCT model FROM observations ORDER BY model")]
-
-
-def _read(folder: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
-    file = folder / _FILE
-    if not os.path.exists(file):  # or this user may not see it
-        return []
-    try:
-        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)) as database:
-            return database.execute(query, values).fetchall()
-    except sqlite3.DatabaseError:
-        return []
+    return sorted(_read(folder))
 
 
 def forget(folder: Path, model: str) -> None:
     """Delete the samples of a model; raises MemctlError if that fails."""
+    with _changing(folder) as known:
+        known.pop(model, None)
+
+
+def _read(folder: Path) -> dict[str, list[TokenSample]]:
+    with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return msgspec.json.decode((folder / _FILE).read_bytes(), type=dict[str, list[TokenSample]])
+    return {}
+
+
+@contextmanager
+def _changing(folder: Path) -> Iterator[dict[str, list[TokenSample]]]:
+    """Give the samples by model to a `with` block that changes them, and store them at its end."""
     file = folder / _FILE
-    if not file.exists():
-        return
     try:
-        with closing(sqlite3.connect(file, timeout=5)) as database, database:
-            database.execute("DELETE FROM observations WHERE model = ?", (model,))
-    except sqlite3.DatabaseError as error:
-        raise MemctlError(f"{file} can't be written: {error}", "delete the file if it is damaged") from None
+        with lock.hold(file.with_suffix(".lock"), _PATIENCE):
+            known = _read(folder)
+            yield known
+            files.replace_private(file, msgspec.json.encode(known).decode())
+    except OSError as error:
+        raise MemctlError(f"{file} can't be written: {error.strerror}") from None

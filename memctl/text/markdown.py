@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 
 from memctl.text import headings
-from memctl.text.headings import CODE_SPAN
 from memctl.text.lazy_regex import lazy_regex
 
 _HEADING = lazy_regex(r"^#{1,6}(?=[ \t]|$)", re.MULTILINE)
@@ -18,7 +17,7 @@ _ODD = lazy_regex(
 _INDENTED_FENCE = lazy_regex(r"^ {1,3}(?:`{3}|~{3})", re.MULTILINE)
 # Characters that begin code, emphasis, a link, HTML, an entity or a cell of a table in a line, or that end a heading.
 _SPECIAL = lazy_regex(r"[\\`*\[\]<|~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|(?<!\S)#")
-_ESCAPE = lazy_regex(CODE_SPAN.pattern + r"|\\([!-/:-@\[-`{-~])")  # a backslash in a code span escapes nothing
+_ESCAPE = lazy_regex(headings.CODE_SPAN.pattern + r"|\\([!-/:-@\[-`{-~])")  # a backslash in a code span escapes nothing
 # A mark that begins a block at the beginning of a line.
 _OPENING = lazy_regex(r"(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+>=]))")
 _LINKING = lazy_regex(r"^.*\]\(.*", re.MULTILINE)
@@ -129,7 +128,7 @@ def outside_code(line: str, change: Callable[[str], str]) -> str:
     if "`" not in line:
         return change(line)
     parts, end = [], 0
-    for match in CODE_SPAN.finditer(line):
+    for match in headings.CODE_SPAN.finditer(line):
         parts += [change(line[end : match.start()]), match[0]]
         end = match.end()
     return "".join([*parts, change(line[end:])])

@@ -21,10 +21,8 @@ import msgspec
 
 from memctl.store import token_samples
 from memctl.store.cache import Cache, digest
-from memctl.store.token_samples import TokenSample
 from memctl.text.characters import encodable
 from memctl.tokens import families
-from memctl.tokens.families import Family, claude_version, kind_of_text
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
@@ -51,7 +49,7 @@ def tokenizer_of(model: str) -> Tokenizer | None:
         from ctok import token_count
     except ImportError:
         return None
-    version = _generation(claude_version(model))
+    version = _generation(families.claude_version(model))
     frame = token_count("a", version) - 1  # it counts a request of one message; `a` is one token
     return Tokenizer(f"ctok {version}", lambda text: max(token_count(text, version) - frame, 0) if text else 0)
 
@@ -89,7 +87,7 @@ class Counter(msgspec.Struct, frozen=True, eq=False):
     4. an estimate of the number of o200k tokens, multiplied in the same way
     """
 
-    family: Family
+    family: families.Family
     cache: Cache | None = None
     calibration: Calibration | None = None
     tokenizer: Tokenizer | None = None
@@ -150,7 +148,7 @@ class Counter(msgspec.Struct, frozen=True, eq=False):
         Whether it is counted as Markdown, JSON or another kind of text follows from the file's `name`, or else from how
         the text begins.
         """
-        return self.tokens(text, kind_of_text(name, text))
+        return self.tokens(text, families.kind_of_text(name, text))
 
     def is_within(self, text: str, least: int, most: int, kind: str = "markdown") -> bool:
         """Return whether a text has from `least` to `most` tokens.
@@ -236,7 +234,7 @@ class Calibration(msgspec.Struct, frozen=True):
     kinds: frozenset[str] = frozenset()
     reported: dict[bytes, int] = {}
 
-    def error_of(self, kind: str, family: Family) -> float:
+    def error_of(self, kind: str, family: families.Family) -> float:
         """Return the error band for texts of a kind, as a fraction: 0.05 for ±5 %.
 
         If nothing was learned from texts of this kind, the band is at least as wide as that of the `family`.
@@ -259,7 +257,7 @@ def name_of(model: str) -> str:
     return re.sub(r"(?:[-@]20\d{6}|-latest)?(?:-v\d+(?::\d+)?)?$", "", name)
 
 
-def calibrate(model: str, samples: Sequence[TokenSample], family: Family) -> Calibration | None:
+def calibrate(model: str, samples: Sequence[token_samples.TokenSample], family: families.Family) -> Calibration | None:
     """Return the correction of token counts for a model, learned from texts whose tokens the model reported.
 
     `samples` are these texts' figures, oldest first; without any the result is None. `family` is the model's family.
@@ -285,7 +283,7 @@ def calibrate(model: str, samples: Sequence[TokenSample], family: Family) -> Cal
     )
 
 
-def _errors(samples: Sequence[TokenSample], ratio: float) -> list[float]:
+def _errors(samples: Sequence[token_samples.TokenSample], ratio: float) -> list[float]:
     return sorted(abs(sample.estimate * ratio / sample.reported - 1) for sample in samples)
 
 
@@ -307,7 +305,7 @@ def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) ->
     return Counter(family, load.open_cache(memory), known, tokenizer)
 
 
-def calibration_of(folder: Path, model: str, family: Family) -> Calibration | None:
+def calibration_of(folder: Path, model: str, family: families.Family) -> Calibration | None:
     """Return the correction of token counts for a model, learned from the reported figures that a clone has kept.
 
     The result is None if there are none. `folder` is memctl's folder that all worktrees of the clone share. `family` is

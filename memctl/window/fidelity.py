@@ -28,8 +28,6 @@ from memctl.transcript import reader
 from memctl.transcript.events import ANSWER, CALL, COMPACTION, RESULT, Event, Session
 from memctl.window.messages import reading
 from memctl.window.preservation import checklist, essentials, events
-from memctl.window.preservation.checklist import Entry
-from memctl.window.preservation.essentials import Essential
 
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
@@ -152,7 +150,7 @@ class Contents(msgspec.Struct, frozen=True):
 
     session: Session
     text: str
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[checklist.Entry, ...] = ()
     since: int = 0
 
 
@@ -382,7 +380,7 @@ def generate_questions(session: Session) -> list[Question]:
     return list(unique.values())[::-1]
 
 
-def _question_about(thing: Essential) -> Question:
+def _question_about(thing: essentials.Essential) -> Question:
     """Return what is asked about a thing. Of a path the end is looked for: folders above may be left out."""
     text = one_line(thing.text)
     if thing.kind == essentials.PATH:

@@ -29,7 +29,6 @@ from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.window import plan, subsystems
 from memctl.window.budget import token_budget
 from memctl.window.budget.profiles import BudgetComponent
-from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine, expect_result
 from memctl.window.compression.result import Cascade, Step
 from memctl.window.config import WindowConfig
@@ -74,7 +73,7 @@ class ContextWindowManager:
         pressure_monitor: ContextPressureMonitor | None = None,
         eviction_engine: EvictionEngine | None = None,
         compression_engine: CompressionEngine | None = None,
-        budget_manager: TokenBudgetManager | None = None,
+        budget_manager: token_budget.TokenBudgetManager | None = None,
         state_manager: StateKeeper | None = None,
         health_monitor: ContextHealthMonitor | None = None,
         audit: Audit | None = None,

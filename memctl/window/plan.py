@@ -19,7 +19,6 @@ import msgspec
 
 from memctl.tokens.model_windows import ORANGE_AT, TARGET, YELLOW_AT
 from memctl.window.budget import token_budget
-from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.result import Step
 from memctl.window.health import HealthSnapshot, Trend
@@ -52,7 +51,7 @@ def make_plan(
     conversation: Conversation,
     reading: PressureReading,
     thresholds: Thresholds,
-    budgets: TokenBudgetManager,
+    budgets: token_budget.TokenBudgetManager,
     engine: CompressionEngine,
     clear_at_least: int = 0,
 ) -> Plan | None:

@@ -13,7 +13,6 @@ from memctl.text.credentials import redact
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.transcript import claude_code, window
-from memctl.transcript.window import Window
 from memctl.window.budget import token_budget
 from memctl.window.budget.profiles import BudgetComponent, limits_of
 from memctl.window.config import WindowConfig
@@ -22,7 +21,6 @@ from memctl.window.messages import reading
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.messages.conversation import Conversation
 from memctl.window.pressure import curve as curves
-from memctl.window.pressure.curve import Curve
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import MODEL_REPORTED, ContextPressureMonitor, PressureReading
 
@@ -43,8 +41,8 @@ class SeenConversation(msgspec.Struct, frozen=True):
     """
 
     conversation: Conversation
-    transcript: Window | None
-    curve: Curve
+    transcript: window.Window | None
+    curve: curves.Curve
     model: str
     counter: Counter
 
@@ -138,10 +136,7 @@ def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: flo
     """
     pressure = config.pressure
     monitor = ContextPressureMonitor(
-        limit.usable,
-        pressure.velocity_window,
-        pressure.thresholds,
-        usual_growth=pressure.usual_growth or usual,
+        limit.usable, pressure.velocity_window, pressure.thresholds, usual_growth=pressure.usual_growth or usual
     )
     history: list[HealthSnapshot] = []
     last = monitor.measure(0) if not seen.curve.points else None

@@ -761,7 +761,6 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "of a record": left_behind("decisions/2025-10/.memctl-DEC-2025-10-09-001-half.md"),
         "of a document": left_behind("docs/.memctl-INDEX.md"),
     },
-    "MEM512": {"a model": add(CONFIG, "semantic_model: potion\n", "semantic_model:")},
     "MEM506": {
         "in two clones": Fault(
             lambda hand, _: (
@@ -1181,7 +1180,6 @@ NEAR: dict[str, dict[str, Near]] = {
     "MEM509": {
         "told as outside": beside(PAGE, SESSION),
     },
-    "MEM512": {"none": add(CONFIG, "semantic_model: ''\n")},
     "MEM510": {"both": Near(lambda hand, _: (hand.write(PAGE, LISTED), hand.write(LIST, SESSION)))},
     "MEM506": {
         "one went on": Near(

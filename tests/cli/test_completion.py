@@ -1,4 +1,4 @@
-"""Completion in the shells that are here: of `memctl`, of `git memctl`, and what PowerShell is told."""
+"""Completion in the shells that are here: of `memctl`, and of `git memctl`."""
 
 from __future__ import annotations
 
@@ -48,16 +48,6 @@ def test_zsh_takes_the_script(repo: Path, memctl: Memctl) -> None:
     script = memctl("completion", "zsh").out
     shown = shell(repo, "zsh", f"autoload -U compinit; compinit -D\n{script}\nwhence -w _git-memctl _memctl_completion")
     assert shown == ["_git-memctl:", "function", "_memctl_completion:", "function"]
-
-
-def test_powershell_gets_values_with_their_help(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = memctl("learn", "Look at the pool").id
-    assert "Register-ArgumentCompleter -Native -CommandName memctl" in memctl("completion", "powershell").out
-    told = {"_MEMCTL_COMPLETE": "powershell_complete", "COMP_WORDS": "memctl show LRN", "COMP_CWORD": "LRN"}
-    printed = subprocess.run(
-        [sys.executable, "-m", "memctl"], cwd=repo, capture_output=True, text=True, env={**os.environ, **told}
-    )
-    assert printed.stdout == f"{made}\tLook at the pool\n"
 
 
 @pytest.mark.parametrize(

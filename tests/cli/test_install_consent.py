@@ -72,16 +72,6 @@ def test_install_git_leaves_the_hook_commits_setting_unset(clone: Path, memctl: 
     assert setting(clone, "memctl.hookCommits") == ""
 
 
-def test_earlier_use_of_hooks_keeps_commits_on_the_branch(
-    clone: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("MEMCTL_NOW")  # a commit of memctl's is as old as the line in the reflog about it
-    memctl("learn", "Mine", where=clone)
-    git(clone, "config", "--unset", "memctl.trusted")
-    assert "to your branch (`git config" in memctl("install", "claude-code", "--yes", where=clone).err
-    assert setting(clone, "memctl.hookCommits") == "all"
-
-
 @pytest.mark.parametrize("what", [["git"], ["claude-code", "--yes"]], ids=" ".join)
 def test_plain_fetch_brings_the_memctl_refs_after_an_installation(
     clone: Path, repo: Path, memctl: Memctl, tmp_path: Path, what: list[str]

@@ -1,4 +1,4 @@
-"""Which clones are trusted: those that were set up, were at work before, or that the user has named."""
+"""Which clones are trusted: those that were set up or written to, and those that the user has named."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from memctl.git import hook_commits, trust
 from memctl.git.repository import open_repository
-from tests.conftest import Memctl, Once, commits, git
+from tests.conftest import Memctl, Once, git
 
 pytestmark = pytest.mark.terminal  # a person trusts a clone by a write or an installation
 
@@ -37,7 +37,7 @@ def foreign(repo: Path, memctl: Memctl, tmp_path: Path, once: Once) -> Path:
 
 @pytest.fixture
 def old(repo: Path) -> Path:
-    """A repository in which an earlier memctl was at work: it knew no such setting."""
+    """A repository with a memory, in which the setting is missing."""
     git(repo, "config", "--unset", trust.SETTING)
     return repo
 
@@ -210,11 +210,6 @@ def test_agent_sets_up_a_memory_in_a_clone_without_one(
     memctl("learn", "As the user told me", where=tmp_path / "plain")
 
 
-def test_commit_with_memctls_prefix_by_hand_gives_no_trust(foreign: Path) -> None:
-    git(foreign, "commit", "-q", "--allow-empty", "-m", "docs(memory): correct a page")
-    assert look(foreign) == trust.UNKNOWN
-
-
 def test_locked_git_settings_do_not_prevent_a_write(
     foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,8 +217,8 @@ def test_locked_git_settings_do_not_prevent_a_write(
     lock = foreign / ".git" / "config.lock"
     lock.touch()
     memctl("learn", "Mine", where=foreign)
-    assert look(foreign) == trust.TRUSTED  # by what stands in the reflog
     lock.unlink()
+    assert look(foreign) == trust.UNKNOWN  # the next write can trust it
 
 
 def test_refused_write_does_not_trust_the_clone(foreign: Path, memctl: Memctl) -> None:
@@ -276,74 +271,10 @@ def test_trust_pattern_in_the_clones_own_settings_is_ignored(foreign: Path) -> N
     assert look(foreign) == trust.UNKNOWN
 
 
-def test_repository_with_commits_of_an_earlier_memctl_is_trusted(
-    old: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("MEMCTL_NOW")  # a commit of memctl's is as old as the line in the reflog about it
-    git(old, "config", trust.SETTING, "false")
-    memctl("learn", "Through `git fast-import`")
-    git(old, "config", "--unset", trust.SETTING)
-    assert look(old) == trust.TRUSTED
-    assert setting(old, trust.SETTING) == "true"
-    assert setting(old, "memctl.hookcommits") == "all"
-
-
-def test_clone_with_commits_made_through_git_commit_is_trusted(old: Path, memctl: Memctl) -> None:
-    git(old, "reflog", "expire", "--expire=now", "--all")
-    hook = old / ".git" / "hooks" / "post-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\n")
-    hook.chmod(0o755)
-    git(old, "config", trust.SETTING, "false")
-    memctl("learn", "Through `git commit`")
-    git(old, "config", "--unset", trust.SETTING)
-    assert look(old) == trust.TRUSTED
-
-
-def test_clone_with_the_merge_driver_of_an_earlier_memctl_is_trusted(foreign: Path) -> None:
-    git(foreign, "config", "merge.memctl-record.driver", "memctl merge-file record %O %A %B %P")
-    assert look(foreign) == trust.TRUSTED
-
-
 def test_hook_commits_setting_is_not_changed_by_the_trust_check(old: Path) -> None:
     git(old, "config", "memctl.hookCommits", "false")
     look(old)
     assert setting(old, "memctl.hookcommits") == "false"
-
-
-def test_foreign_commits_brought_into_a_clone_give_no_trust(repo: Path, foreign: Path, memctl: Memctl) -> None:
-    memctl("learn", "More of theirs")
-    git(foreign, "pull", "-q", "--ff-only")
-    git(repo, "switch", "-qc", "side")
-    memctl("learn", "On a side")
-    git(foreign, "fetch", "-q", "origin", "side")
-    git(foreign, "commit", "-q", "--allow-empty", "-m", "code of ours")
-    git(foreign, "cherry-pick", "FETCH_HEAD")
-    git(foreign, "commit", "-q", "--amend", "--no-edit", "--reset-author")
-    assert "docs(memory)" in git(foreign, "log", "-1", "--format=%s")
-    assert look(foreign) == trust.UNKNOWN
-
-
-def test_foreign_fast_import_gives_no_trust(foreign: Path) -> None:
-    text = "commit refs/heads/main\ncommitter A <a@b> 0 +0000\ndata 5\nplain\nfrom refs/heads/main^0\n"
-    git(foreign, "fast-import", "--quiet", stdin=text)
-    assert commits(foreign) > 2
-    assert look(foreign) == trust.UNKNOWN
-
-
-def test_imported_history_under_our_name_gives_no_trust(foreign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a bridge to another system brings it: `git fast-import` moves the branch by one commit each time."""
-    for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
-        monkeypatch.delenv(name, raising=False)
-    who = git(foreign, "var", "GIT_COMMITTER_IDENT").rpartition("> ")[0] + ">"
-    text = git(foreign, "log", "-1", "--grep=docs(memory)", "--format=%B").strip()
-    assert "Memctl-Op" in text
-    for number in range(3):
-        head = f"commit refs/heads/main\ncommitter {who} {1_600_000_000 + number} +0000\n"
-        data = f"data {len(text.encode())}\n{text}\nfrom refs/heads/main^0\n"
-        git(foreign, "fast-import", "--quiet", stdin=head + data)
-    assert git(foreign, "reflog", "-1", "--format=%gs", "main").strip() == "fast-import"
-    assert look(foreign) == trust.UNKNOWN
 
 
 def test_trust_setting_is_read_without_starting_git(repo: Path) -> None:
@@ -355,65 +286,9 @@ def test_trust_setting_is_read_without_starting_git(repo: Path) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def rewritten(folder: Path, data: str, parent: str = "") -> None:
-    """What `git filter-repo` does: the commits are made anew by fast-import, with their authors and committers."""
-    head = git(folder, "rev-parse", "HEAD").strip()
-    text = git(folder, "cat-file", "-p", head).partition("\n\n")[2]
-    who = git(folder, "log", "-1", "--format=%cn <%ce> %ct +0000")
-    text = (
-        f"commit refs/heads/main\nauthor {who}committer {who}data {len(text)}\n{text}"
-        f"from {parent or head + '^'}\nM 100644 inline .memory/new\ndata {len(data)}\n{data}\n"
-    )
-    git(folder, "fast-import", "--quiet", "--force", stdin=text)
-
-
-def test_rewritten_foreign_history_gives_no_trust(foreign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rewritten(foreign, "x")
-    assert "fast-import" in git(foreign, "reflog", "main")
-    assert "Memctl-Op" in git(foreign, "log", "-1")
-    assert look(foreign) == trust.UNKNOWN
-    for role in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{role}_NAME", "Somebody else")
-    rewritten(foreign, "y", "refs/heads/main^0")  # on top, but made by another
-    assert look(foreign) == trust.UNKNOWN
-
-
-def test_trust_patterns_are_checked_before_the_reflogs(
-    foreign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
-    git(tmp_path, "config", "--global", "--add", "memctl.trust", f"{tmp_path}/*")
-    monkeypatch.setattr("memctl.git.earlier_use.was_in_use", lambda _: pytest.fail("the reflogs were read"))
-    assert look(foreign) == trust.TRUSTED
-
-
-@pytest.mark.parametrize("by_variable", [True, False])
-def test_hooks_of_an_earlier_setup_keep_committing_to_the_branch(
-    foreign: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool
-) -> None:
-    """The branch follows another, so that hooks that are new there would keep pages beside it."""
-    assert hook_commits.default(open_repository(foreign)) == hook_commits.RECORDS
-    if by_variable:
-        monkeypatch.setenv("MEMCTL_TRUST", "1")
-    else:
-        monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
-        git(tmp_path, "config", "--global", trust.SETTING, "true")
-    git(foreign, "config", "merge.memctl-record.driver", "memctl merge-file record %O %A %B %P")
-    assert hook_commits.decide(open_repository(foreign)) == hook_commits.ALL
-    git(foreign, "config", "--unset", hook_commits.SETTING)
-    memctl("learn", "By hand", where=foreign)
-    assert setting(foreign, hook_commits.SETTING) == "all"
-
-
 def test_first_write_under_the_trust_variable_keeps_the_default_for_records(
     foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMCTL_TRUST", "1")
     memctl("learn", "By hand", where=foreign)
     assert hook_commits.decide(open_repository(foreign)) == hook_commits.RECORDS
-
-
-def test_cut_reflog_line_is_skipped(foreign: Path) -> None:
-    log = foreign / ".git" / "logs" / "HEAD"
-    log.write_text(f"+0000\tfast-import\n{log.read_text()}")
-    assert look(foreign) == trust.UNKNOWN

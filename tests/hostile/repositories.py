@@ -131,10 +131,10 @@ def references(repo: Path) -> None:
 def templates(repo: Path) -> None:
     fill(repo, "Short.")
     loops = "{% set x = 'a' * 100000 %}{% for a in x %}{% for b in x %}{% endfor %}{% endfor %}"
-    write(repo, ".memory/templates/INDEX.md.j2", "{{ 'a' * 10**9 }}\n")
+    write(repo, ".memory/templates/INDEX.md.j2", "{% for i in range(99999) %}" + "a" * 1000 + "{% endfor %}\n")
     write(repo, ".memory/templates/section.md.j2", loops)
-    write(repo, ".memory/templates/detail.md.j2", "{{ 'a'|center(2000000000) }}\n")
-    write(repo, ".memory/templates/1.0-executive-summary.md.j2", "{{ '%1000000000d' % 1 }}\n")
+    write(repo, ".memory/templates/detail.md.j2", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}\n")
+    write(repo, ".memory/templates/1.0-executive-summary.md.j2", "{{ ''.__class__.__mro__ }}\n")
 
 
 def model(repo: Path) -> None:

@@ -44,11 +44,16 @@ def test_forget_deletes_the_samples_of_one_model(tmp_path: Path) -> None:
     assert token_samples.models(tmp_path) == ["b"]
 
 
-def test_damaged_file_of_samples_is_empty_and_can_not_be_written(tmp_path: Path) -> None:
-    (tmp_path / "observations.db").write_text("this is no database, whatever its name says" * 99)
-    assert token_samples.samples_of(tmp_path, "a") == []
-    assert token_samples.models(tmp_path) == []
-    with pytest.raises(MemctlError, match=r"observations\.db"):
+def test_damaged_file_of_samples_counts_as_empty(tmp_path: Path) -> None:
+    for damaged in (b"this is no JSON", b'{"a": [{"digest": 1}]}', b"\xff"):
+        (tmp_path / "token-samples.json").write_bytes(damaged)
+        assert token_samples.samples_of(tmp_path, "a") == []
+        assert token_samples.models(tmp_path) == []
+        assert token_samples.add(tmp_path, "a", [made(1)]) == 1
+        assert token_samples.samples_of(tmp_path, "a") == [made(1)]
+
+
+def test_file_that_can_not_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "token-samples.json").mkdir()
+    with pytest.raises(MemctlError, match=r"token-samples\.json can't be written"):
         token_samples.add(tmp_path, "a", [made(1)])
-    with pytest.raises(MemctlError, match=r"observations\.db"):
-        token_samples.forget(tmp_path, "a")

@@ -132,10 +132,15 @@ def move(made: Path, place: Path) -> None:
 
 @pytest.fixture
 def repo(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The project in it, a day after its last change; memctl is on the PATH, for hooks."""
+    """The project in it, a day after its last change; memctl is on the PATH, for hooks.
+
+    Its user trusts the clone, and wants sessions' pages on the branch: the first version did not ask for either.
+    """
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-09T09:00:00Z")
     monkeypatch.setenv("HOME", str(place / "home"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    git(place / "shop", "config", "memctl.trusted", "true")
+    git(place / "shop", "config", "memctl.hookCommits", "all")
     return place / "shop"
 
 

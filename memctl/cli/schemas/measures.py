@@ -7,42 +7,32 @@ from memctl.cli.schemas.shapes import Shape, shape_of
 from memctl.cli.schemas.work import PACK
 from memctl.tokens.count import Count
 
-_REASON = {"path": str, "reason": str}
+_REASON = {"path reason": str}
 _FILE = {
-    "path": str,
-    "score": float,
-    "verdict": str,
+    "path verdict blob": str,
+    "score relevance recency dependency": float,
     "loaded": bool,
-    "left_out": str | None,
-    "outline": str | None,
+    "left_out outline": str | None,
     "tokens": Count,
-    **dict.fromkeys(("relevance", "recency", "dependency"), float),
     "reasons": [{"points": float, "why": str}],
-    "blob": str,
-    "bytes": int,
-    "lines": int,
+    "bytes lines": int,
 }
 _BATCH: dict[str, Shape] = {
-    "threshold": int,
+    "threshold remaining": int,
     "scs": {"tokens": int, "source": str},
-    "contexts": [
-        {"file": str, "aws": int, "debt": ({"tokens": int, "ratio": float, "lines": [int]}, None)},
-    ],
-    "burst": {"planned": int, "growth": float, "over_remaining": int, "is_burst": bool},
-    "remaining": int,
+    "contexts": [{"file": str, "aws": int, "debt": ({"tokens": int, "ratio": float, "lines": [int]}, None)}],
+    "burst": {"planned over_remaining": int, "growth": float, "is_burst": bool},
     "growth": float | None,
     "delta_since_last_batch": int | None,
     "measured": {str: object},
 }
 _POLICY_RUN = {
     "policy": str,
-    **dict.fromkeys(("tokens", "saved", "peak", "evictions", "blocks_evicted", "over_budget", "regrets"), int),
-    "regret_tokens": int,
-    "regrets_per_100_requests": float,
-    "regret_tokens_per_100_requests": float,
+    "tokens saved peak evictions blocks_evicted over_budget regrets regret_tokens": int,
+    "regrets_per_100_requests regret_tokens_per_100_requests": float,
     "curve": [int],
 }
-_KEPT = {"of": int, "kept": int}
+_KEPT = {"of kept": int}
 
 
 def _alert() -> Shape:
@@ -54,37 +44,23 @@ def _step() -> Shape:
 
 
 KINDS: dict[str, Shape] = {
-    "tokens": {
-        "model": str,
-        "total": int,
-        "files": [{"file": str, "kind": str, "tokens": int, "source": str, "error": float | None}],
-    },
+    "tokens": {"model": str, "total": int, "files": [{"file kind source": str, "tokens": int, "error": float | None}]},
     "calibration": {
         "dry_run": bool,
         "models": [
             {
-                "model": str,
-                "family": str,
-                "factor": float,
-                "observations": int,
-                "new": int,
-                **dict.fromkeys(("error", "median_error_before", "median_error_after"), float),
+                "model family": str,
+                "factor error median_error_before median_error_after": float,
+                "observations new": int,
                 "within_goal": bool,
             }
         ],
         "left_aside": [{"line": int, "reason": str}],
     },
-    "summary": {
-        "model": str,
-        "budget": int,
-        "path": str,
-        "text": str,
-        **dict.fromkeys(("tokens", "size", "lines", "left_out"), int),
-        "of_file": Count,
-    },
+    "summary": {"model path text": str, "budget tokens size lines left_out": int, "of_file": Count},
     "files": {
         "model": str,
-        **dict.fromkeys(("window", "used", "budget", "loaded", "total"), int),
+        "window used budget loaded total": int,
         "least": float,
         "reserve": {str: int},
         "active": [str],
@@ -95,83 +71,53 @@ KINDS: dict[str, Shape] = {
     "files_pack": {**PACK, "files": [_FILE]},
     "budget": {
         "window": int,
-        "profile": str,
+        "profile model": str,
         "types": [
             {
-                "type": str,
-                "title": str,
-                "soft_limit": int,
-                "hard_limit": int,
+                "type title": str,
+                "soft_limit hard_limit": int,
                 "share": float,
-                **dict.fromkeys(("used", "over_soft", "over_hard"), int | None),
+                "used over_soft over_hard": int | None,
                 "parts": [{"name": str, "tokens": int}],
             }
         ],
         "measured": (
             {
-                **dict.fromkeys(("level", "capacity", "action"), str),
+                "level capacity action": str,
                 "responses": [str],
-                **dict.fromkeys(("usable", "used", "counted", "unattributed", "free", "margin_lacks"), int),
+                "usable used counted unattributed free margin_lacks": int,
             },
             None,
         ),
         "advice": [str],
         "memctl": [{"what": str, "tokens": int}],
-        "team": (
-            {
-                **dict.fromkeys(("agents", "available", "shared", "own", "coordination", "effective"), int),
-                "efficiency": float,
-            },
-            None,
-        ),
-        "model": str,
+        "team": ({"agents available shared own coordination effective": int, "efficiency": float}, None),
     },
     "quality": {
-        "format": str,
+        "format model": str,
         "tokens": int,
-        "model": str,
         "task": str | None,
         "metrics": [lambda: shape_of(window.QualityMetric)],
         "triggers": [lambda: shape_of(window.Signal)],
         "changes": [lambda: shape_of(window.Advice)],
         "blocks": [
-            {
-                "title": str,
-                "kind": str,
-                **dict.fromkeys(("line", "end", "tokens", "weight"), int),
-                "is_relevant": bool | None,
-                "repeated": float,
-                "stale": float,
-            }
+            {"title kind": str, "line end tokens weight": int, "is_relevant": bool | None, "repeated stale": float}
         ],
         "performance": ({str: object}, None),
     },
     "threshold": lambda: {**shape_of(window.observations.Review), "steps": [str]},
     "parallel": {
-        "granted": bool,
-        "criteria": [
-            {
-                "number": int,
-                **dict.fromkeys(("name", "measured", "limit", "over", "help"), str),
-                "passed": bool,
-            }
-        ],
+        "granted is_delta_assumed": bool,
+        "criteria": [{"number": int, "name measured limit over help": str, "passed": bool}],
         "delta": int,
-        "is_delta_assumed": bool,
         **_BATCH,
     },
     "triggers": {
         "fired": [int],
-        "triggers": [
-            {
-                "number": int,
-                **dict.fromkeys(("name", "measured", "limit", "over", "action"), str),
-                "fired": bool | None,
-            }
-        ],
+        "triggers": [{"number": int, "name measured limit over action": str, "fired": bool | None}],
         "tier": (lambda: {**shape_of(window.contexts.Tier), "is_enough": bool}, None),
         "strategies": {str: [lambda: shape_of(window.contexts.Strategy)]},
-        "escalations": [{"to": str, "why": str}],
+        "escalations": [{"to why": str}],
         **_BATCH,
     },
     "window_status": {
@@ -181,10 +127,7 @@ KINDS: dict[str, Shape] = {
         "reading": lambda: {**shape_of(window.PressureReading), "disagreement": object},
         "components": [lambda: {**shape_of(window.status.ComponentUse), "share": float}],
         "largest_results": [lambda: shape_of(window.status.Large)],
-        "curve": {
-            "points": [int],
-            "compactions": [{"at": int, "line": int, "trigger": str, "before": int, "after": int | None}],
-        },
+        "curve": {"points": [int], "compactions": [{"at line before": int, "trigger": str, "after": int | None}]},
         "suited_thresholds": (lambda: shape_of(window.Thresholds), None),
         "not_counted": {str: int},
         "broken_lines": int,
@@ -200,45 +143,37 @@ KINDS: dict[str, Shape] = {
         "trends": {str: lambda: shape_of(window.Trend)},
     },
     "window_fidelity": {
-        "original": str,
-        "compressed": str,
+        "original compressed method": str,
         "min": float,
         "passed": bool,
-        **dict.fromkeys(("counted", "fewest_questions", "checked", "calls", "original_since", "compressed_since"), int),
-        "missing": [{"kind": str, "text": str}],
+        "counted fewest_questions checked calls original_since compressed_since": int,
+        "missing": [{"kind text": str}],
         "score": float | None,
-        "method": str,
         "answers": [lambda: shape_of(window.GradedQuestion)],
     },
-    "window_audit": lambda: {**shape_of(window.Summary), "model": dict.fromkeys(("asked", "used", "refused"), int)},
+    "window_audit": lambda: {**shape_of(window.Summary), "model": {"asked used refused": int}},
     "window_simulation": {
-        "source": str,
-        "model": str,
-        "budget": int,
-        "trigger": float,
-        "target": float,
-        "broken_lines": int,
-        "requests": int,
-        "unmanaged": {"tokens": int, "peak": int, "curve": [int]},
+        "source model": str,
+        "budget broken_lines requests": int,
+        "trigger target": float,
+        "unmanaged": {"tokens peak": int, "curve": [int]},
         "policies": [_POLICY_RUN],
     },
     "eviction": {
         "reached": bool,
-        "policy": str,
-        "model": str,
-        **dict.fromkeys(("tokens_before", "tokens_after", "tokens_wanted", "tokens_freed", "placeholders"), int),
+        "policy model": str,
+        "tokens_before tokens_after tokens_wanted tokens_freed placeholders left_out": int,
+        "broken_lines": int,
         "similar_by": str | None,
         "evicted": lambda: shape_of(window.EvictionResult)["evictions"],
         "kept": lambda: shape_of(window.EvictionResult)["kept"],
         "held": {str: int},
         "uncounted": {str: int},
-        "left_out": int,
-        "broken_lines": int,
     },
     "compaction": {
         "reached": bool,
         "model": str,
-        **dict.fromkeys(("tokens_before", "tokens_after", "target", "checked", "left_out", "broken_lines"), int),
+        "tokens_before tokens_after target checked left_out broken_lines": int,
         "saved": float,
         "steps": [_step],
         "must_survive": {str: _KEPT},

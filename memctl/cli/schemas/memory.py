@@ -22,7 +22,7 @@ class ShownRecord(Record, frozen=True, kw_only=True):
     tokens: int | UnsetType = UNSET
 
 
-FAULT = {"path": str, "line": int, "field": str, "message": str}
+FAULT = {"path field message": str, "line": int}
 MAYBE_RECORD = (Record, None)
 _PAGE = {**{one.encode_name: one.type for one in msgspec.structs.fields(Page)}, "kind": str}
 
@@ -34,54 +34,33 @@ def _place() -> Shape:
     return {"text?": place.pop("text"), "tokens?": int, **place}
 
 
-_LINE = {**{f"{name}?": object for name in FIELDS}, "extra?": {str: object}, "body": str, "path": str}
+_LINE = {**{f"{name}?": object for name in FIELDS}, "extra?": {str: object}, "body path": str}
 CHANGE: dict[str, Shape] = {
     "op": str,
-    "ids": [str],
-    "paths": [str],
-    "documents": [str],
+    "ids paths documents advice deletes?": [str],
     "changed": bool,
-    "commit": str | None,
-    "pending": str | None,
-    "warning": str | None,
-    "advice": [str],
+    "commit pending warning": str | None,
     "writes?": {str: str},
-    "deletes?": [str],
 }
-STEP = {"command": str, "purpose": str}
+STEP = {"command purpose": str}
 _IMPORTED = {
     **CHANGE,
     "changed": (bool, {str: str}),  # of an import of ADRs: files that differ from their decision, with its id
-    "known?": [str],
-    "notes?": [str],
+    "known? notes? refused? passed_over? templates?": [str],
     "files?": {str: str},
-    "refused?": [str],
-    "passed_over?": [str],
-    "templates?": [str],
     "next?": [STEP],  # of init
 }
 _LINK_REASON = {
-    "by": str,
-    "where": str,
+    "by where": str,
     "how": str | None,
     "is_here": bool,
     "lines?": {"recorded": [int], "commit": str | None, "now": ([int], None), "is_followed": bool},
 }
 _EXPLAINED = {"id": str, "record": MAYBE_RECORD, "reason": str | None, "reasons?": [_LINK_REASON]}
-_SCORES = dict.fromkeys(("score", "own", "around", "meaning", "importance", "recency", "access"), float)
-_WAITING = {
-    "stage": str,
-    "op": str,
-    "title": str,
-    "ids": [str],
-    "why": str | None,
-    "undone": bool,
-    "overdue": bool,
-    "since": str,
-}
+_WAITING = {"stage op title since": str, "ids": [str], "why": str | None, "undone overdue": bool}
 
 KINDS: dict[str, Shape] = {
-    "error": {"code": str, "message": str, "hint": str | None, "exit_code": int},
+    "error": {"code message": str, "hint": str | None, "exit_code": int},
     "records": {
         "total": int,
         "records": [ShownRecord],
@@ -95,35 +74,23 @@ KINDS: dict[str, Shape] = {
         "total": int,
         "results": [
             {
-                "type": str,
-                "kind": str,
-                "id": str,
-                "title": str,
-                "open": str,
-                **_SCORES,
-                "path": str,
+                "type kind id title open": str,
+                "score own around meaning importance recency access": float,
+                "path marker?": str,
                 "excerpt": (Excerpt, None),
                 "record?": Record,
-                "marker?": str,
             }
         ],
     },
     "related": {
         "to": str,
         "total": int,
-        "results": [
-            {
-                **dict.fromkeys(("score", "links", "code", "text", "tags", "section"), float),
-                "because": [str],
-                "record": Record,
-            }
-        ],
+        "results": [{"score links code text tags section": float, "because": [str], "record": Record}],
     },
     "next": {
-        "total": int,
-        "choices": [{"record": Record, "because": [str], "command": str, "is_own": bool, "unblocks": [str]}],
-        "blocked": int,
-        "elsewhere": [{"id": str, "because": str}],
+        "total blocked": int,
+        "choices": [{"record": Record, "because unblocks": [str], "command": str, "is_own": bool}],
+        "elsewhere": [{"id because": str}],
         "everywhere": [str],
     },
     "index": {"total": int, "places": [_place]},
@@ -132,247 +99,135 @@ KINDS: dict[str, Shape] = {
     "why": {
         "path": str,
         "line": int | None,
-        "exists": bool,
-        "removed_by": str | None,
-        "answer": str | None,
+        "exists has_more": bool,
+        "removed_by answer session": str | None,
         "origin": ({"commit": str | None, "path": str, "line": int}, None),
-        "sections": [{"id": str, "title": str, "path": str, "globs": [str]}],
-        "pages": [
-            {
-                "id": str,
-                "title": str,
-                "path": str,
-                "references": [str],
-                "state": str,
-                "reviewed": str | None,
-                "now": str | None,
-            }
-        ],
+        "sections": [{"id title path": str, "globs": [str]}],
+        "pages": [{"id title path state": str, "references": [str], "reviewed now": str | None}],
         "records": [_EXPLAINED],
-        "commits": [
-            {
-                **dict.fromkeys(("commit", "author", "date", "message", "path", "subject"), str),
-                "records": [str],
-                "is_here": bool,
-            }
-        ],
-        "has_more": bool,
+        "commits": [{"commit author date message path subject": str, "records": [str], "is_here": bool}],
         "history_ends": [str],
         "of_places": [_EXPLAINED],
-        "session": str | None,
         "of_session": [_EXPLAINED],
         "perhaps": [_EXPLAINED],
     },
     "impact": {
         "source": str,
-        "files": [
-            {
-                "path": str,
-                "status": str,
-                "before": str | None,
-                "row": str | None,
-                "pages": [str],
-                "documents": [str],
-            }
-        ],
-        "rows": [
-            {
-                "row": str,
-                "title": str,
-                "levels": [{"level": int, "condition": str, "documents": [str]}],
-            }
-        ],
+        "files": [{"path status": str, "before row": str | None, "pages documents": [str]}],
+        "rows": [{"row title": str, "levels": [{"level": int, "condition": str, "documents": [str]}]}],
         "stale": [
             {
-                "id": str,
-                "title": str,
-                "path": str,
-                "suspect": [{"path": str, "reviewed": str, "now": str, "stamped": str}],
-                "broken": [
-                    {
-                        "reference": str,
-                        "line": int | None,
-                        "candidates": ([{"path": str, "by": str}], None),
-                    }
-                ],
+                "id title path": str,
+                "suspect": [{"path reviewed now stamped": str}],
+                "broken": [{"reference": str, "line": int | None, "candidates": ([{"path by": str}], None)}],
             }
         ],
         "review": ([shape_of(ReviewItem)], None),
     },
     "check": {
-        "counts": {"error": int, "warning": int, "info": int},
-        "ignored": int,
-        "unlisted": int,
-        "findings": [
-            {
-                "code": str,
-                "name": str,
-                "severity": str,
-                "path": str,
-                "line": int,
-                "message": str,
-                "hint": str | None,
-            }
-        ],
+        "counts": {"error warning info": int},
+        "ignored unlisted": int,
+        "findings": [{"code name severity path message": str, "line": int, "hint": str | None}],
     },
     "rules": {"total": int, "rules": [Rule]},
     "status": {
-        "project": str,
-        "folder": str,
+        "project folder": str,
         "records": {str: {str: int}},
-        "last_change": (dict.fromkeys(("commit", "date", "actor", "subject"), str), None),
+        "last_change": ({"commit date actor subject": str}, None),
         "duplicate_ids": {str: [str]},
-        "records_since_overview": int,
+        "records_since_overview waiting?": int,
         "stale_pages": [{"id": str, "files": [str]}],
         "completion": int | None,
-        "sections": [{"id": str, "title": str, "completion": int | None, "open_issues": int}],
-        "open_issues": {"critical": int, "high": int, "medium": int, "low": int},
-        "work": {"ready": int, "blocked": int, "in_parts": int, "begun": int},
-        "last_session": ({"id": str, "ended": str, "intent": str}, None),
-        "pack": {"tokens": int, "budget": int},
+        "sections": [{"id title": str, "completion": int | None, "open_issues": int}],
+        "open_issues": {"critical high medium low": int},
+        "work": {"ready blocked in_parts begun": int},
+        "last_session": ({"id ended intent": str}, None),
+        "pack": {"tokens budget": int},
         # The next keys describe the present, and are missing with --at.
-        "at_work?": [{"agent": str, "since": str, "task": str}],
+        "at_work?": [{"agent since task": str}],
         "trusted?": bool,
-        "hook_commits?": str | None,
-        "fault_of_settings?": str | None,
-        "documents?": str | None,
+        "hook_commits? fault_of_settings? documents? commits_blocked_by? index_lock?": str | None,
         "pending?": [_WAITING],
-        "uncommitted?": [str],
-        "waiting?": int,
-        "interrupted?": [str],
-        "handoffs?": [{"id": str, "from": str, "title": str, "branch": str | None}],
-        "commits_blocked_by?": str | None,
-        "locks?": [str],
-        "index_lock?": str | None,
-        "upstream?": ({"name": str, **dict.fromkeys(("ahead", "behind", "ahead_outside_of_memory"), int)}, None),
+        "uncommitted? interrupted? locks?": [str],
+        "handoffs?": [{"id from title": str, "branch": str | None}],
+        "upstream?": ({"name": str, "ahead behind ahead_outside_of_memory": int}, None),
     },
     "log": {
         "total": int | None,  # null if --limit ended the search
         "commits": [
             {
-                **dict.fromkeys(("commit", "date", "author", "subject", "actor"), str),
-                "ops": [str],
-                "ids": [str],
-                "session": str | None,
-                "reason": str | None,
+                "commit date author subject actor": str,
+                "ops ids paths": [str],
+                # `recorded_on` is the branch on which a change on refs/memctl/changes was made; such a change is not
+                # committed yet. A shallow clone begins with the commit that is its boundary, which has no paths.
+                "session reason recorded_on": str | None,
                 "deeds": [RecordAction],
-                "paths": [str],  # empty for is_boundary
-                "recorded_on": str | None,  # of a change on refs/memctl/changes: the branch on which it was made
-                "is_committed": bool,  # false of a change that no branch has yet
-                "is_boundary": bool,  # a shallow clone begins with it
-                "brought_text?": bool,
+                "is_committed is_boundary brought_text?": bool,
             }
         ],
     },
-    "diff": {"from": str, "to": str | None, "diff": str},
+    "diff": {"from diff": str, "to": str | None},
     "change": _IMPORTED,
     "commits": {"total": int, "commits": [CHANGE]},
     "proposed-sections": {"total": int, "sections": [STEP]},
     "demo": {"folder": str, "made": bool},
     "export": {"total": int, "records": [_LINE]},
-    "export-adr": {"total": int, "files": [{"id": str, "file": str, "state": str}]},
+    "export-adr": {"total": int, "files": [{"id file state": str}]},
     "render": (
         {**CHANGE, "edited_by_hand": [str]},
         {"commit": str | None},
         {"paths": [str]},
-        {"stale": [str], "edited_by_hand": [str]},
+        {"stale edited_by_hand": [str]},
     ),
-    "upgrade": {**CHANGE, "format": int, "records": int, "docs": bool | str},
-    "maintain": {
-        **CHANGE,
-        "deeds": [RecordAction],
-        "kept": [{"id": str, "due": str, "reason": str, "why": str}],
-        "folded": int,
-    },
+    "upgrade": {**CHANGE, "format records": int, "docs": bool | str},
+    "maintain": {**CHANGE, "deeds": [RecordAction], "kept": [{"id due reason why": str}], "folded": int},
     "renumbering": {
         **CHANGE,
-        "renamed": [{"from": str, "to": str, "title": str}],
-        "unclear": [{"path": str, "line": int, "name": str, "taken_for": str}],
-        "returned": [{"path": str, "id": str}],
-        "lost": [{"path": str, "field": str, "lost": str, "kept": str}],
-        "staged": [str],
+        "renamed": [{"from to title": str}],
+        "unclear": [{"path name taken_for": str, "line": int}],
+        "returned": [{"path id": str}],
+        "lost": [{"path field lost kept": str}],
+        "staged in_conflict settled": [str],
         "not_staged": str | None,
-        "in_conflict": [str],
-        "settled": [str],
     },
     "redaction": {
         **CHANGE,
-        "rules": [str],
+        "rules kept failed": [str],
         "files": [{"path": str, "blanked": int, "in_git": bool}],
-        "kept": [str],
-        "failed": [str],
         "coordination": str | None,
-        "left": {
-            "names": [str],
-            "unreached": [str],
-            "staged": [str],
-            "commits": [str],
-            "refs": [str],
-            "history_complete": bool,
-            "transcripts": [str],
-        },
+        "left": {"names unreached staged commits refs transcripts": [str], "history_complete": bool},
     },
     "sync": {
-        **dict.fromkeys(("remote", "branch", "upstream", "before", "theirs"), str),
-        "push_target": str | None,
-        "commit": str | None,
-        "changed": bool,
-        "fetched": int,
-        "pushed": int,
-        "pushed_outside_of_memory": int,
-        "merged": [str],
-        "renumbered": [{"old": str, "new": str, "path": str}],
-        "lost": [{"id": str, "path": str, "field": str | None, "lost": str, "kept": str}],
-        "kept": [str],
-        "coordination": {
-            "commit": str | None,
-            "fetched": bool,
-            "pushed": bool,
-            "gave_way": [str],
-            "settled": [str],
-        },
-        "sessions": {"fetched": bool, "pushed": bool, "redacted": [str]},
-        "refs_refused": str | None,
-        "finished": [str],
-        "tries": int,
-        "dry_run": bool,
-        "warning": str | None,
+        "remote branch upstream before theirs": str,
+        "push_target commit refs_refused warning": str | None,
+        "changed dry_run": bool,
+        "fetched pushed pushed_outside_of_memory tries": int,
+        "merged kept finished": [str],
+        "renumbered": [{"old new path": str}],
+        "lost": [{"id path lost kept": str, "field": str | None}],
+        "coordination": {"commit": str | None, "fetched pushed": bool, "gave_way settled": [str]},
+        "sessions": {"fetched pushed": bool, "redacted": [str]},
     },
     "install": (
-        {"what": str, "for": str, "file?": str, "text": str},
+        {"what for file? text": str},
         {
             "what": str,
-            "uninstall": bool,
-            "dry_run": bool,
+            "uninstall dry_run": bool,
             "parts": [
                 {
-                    "part": str,
-                    "state": str,
-                    **dict.fromkeys(("note", "file", "text", "removed_section", "add_to", "lines"), str | None),
+                    "part state": str,
+                    "note file text removed_section add_to lines": str | None,
                     "settings": {str: str | None},
-                    "added": [{"key": str, "value": str}],
-                    "taken": [{"key": str, "value": str}],
+                    "added": [{"key value": str}],
+                    "taken": [{"key value": str}],
                 }
             ],
         },
         {
-            "what": str,
-            "source": str,
-            "uninstall": bool,
-            "dry_run": bool,
-            "user": bool,
-            "own": bool,
+            "what source": str,
+            "uninstall dry_run user own done": bool,
             "allow": str | None,
-            "done": bool,
-            "files": [
-                {
-                    "file": str,
-                    "changes": bool,
-                    "before": str | None,
-                    "after": str | None,
-                    "note": str | None,
-                }
-            ],
+            "files": [{"file": str, "changes": bool, "before after note": str | None}],
         },
     ),
 }

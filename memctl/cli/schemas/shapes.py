@@ -1,6 +1,7 @@
 """Turn shapes, which describe JSON as Python literals, into JSON Schemas.
 
-- `{"id": str, "line": int | None, "tokens?": int, "tags": [str]}` is an object, whose `tokens` may be missing.
+- `{"id title": str, "line": int | None, "tokens?": int, "tags": [str]}` is an object, whose `id` and `title` are texts,
+  and whose `tokens` may be missing.
 - `[shape]` is a list, and `{str: shape}` an object with any keys.
 - A tuple is a value of any of several shapes, and None is null.
 - A function without arguments returns a shape; it is called only for the kinds of JSON whose schemas are wanted, and so
@@ -97,7 +98,7 @@ def _object(shape: dict[Any, Shape], definitions: dict[str, Any]) -> dict[str, A
     found: dict[str, Any] = {"type": "object"}
     if str in shape:
         found["additionalProperties"] = compile_shape(shape[str], definitions)
-    named = {key: one for key, one in shape.items() if key is not str}
+    named = {name: one for keys, one in shape.items() if keys is not str for name in keys.split()}
     if named:
         found["properties"] = {key.removesuffix("?"): compile_shape(one, definitions) for key, one in named.items()}
         found["required"] = [key for key in named if not key.endswith("?")]

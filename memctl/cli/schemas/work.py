@@ -10,15 +10,12 @@ from memctl.record.record import Record
 from memctl.record.task_state import Environment, RecordReference, Step, TouchedFile
 from memctl.team.state import Ownership, State
 
-_LEFT_OUT = dict.fromkeys(("id", "title", "why", "kind", "section"), str)
+_LEFT_OUT = {"id title why kind section": str}
 PACK: dict[str, Shape] = {
-    "text": str,
-    "tokens": int,
-    "budget": int,
-    "format": str,
+    "text format model": str,
+    "tokens budget": int,
     "parts": {str: [str]},
     "left_out": [_LEFT_OUT],
-    "model": str,
 }
 _TEXTS = {str: str | list[str]}
 
@@ -38,7 +35,7 @@ def _offer() -> Shape:
 
     return {
         **PACK,
-        **dict.fromkeys(("id", "path", "type", "from", "to", "commit", "coordination_commit"), str | None),
+        "id path type from to commit coordination_commit": str | None,
         "sections": [str],
         "report": (shape_of(HandoffReport), None),
         "dry_run": bool,
@@ -88,8 +85,7 @@ def _probes() -> Shape:
     from memctl.session.grades import AnsweredShare, Dimension, Reply
 
     return {
-        "session": str,
-        "source": str,
+        "session source": str,
         "shares": [{**shape_of(AnsweredShare), "share": float | None}],
         "dimensions": [shape_of(Dimension)],
         "probes": [shape_of(Reply)],
@@ -112,40 +108,30 @@ _BEGUN = {str: object}  # the start of a session: by whom, when, branch and comm
 
 KINDS: dict[str, Shape] = {
     **dict.fromkeys(("rehydration", "system-prompt", "user-message"), PACK),
-    "loaded": {**PACK, "prune": [{"target": str, "reason": str}], "not_found": [str], "ignored": int},
+    "loaded": {**PACK, "prune": [{"target reason": str}], "not_found": [str], "ignored": int},
     "checkpoint": _CHECKPOINT,
     "checkpoints": {"total": int, "checkpoints": [_CHECKPOINT], "deleted?": [str]},
     "resumption": {
         "resumable": bool,
-        "obstacles": [str],
-        "missing": [{"what": str, "why": str, "essential": bool}],
-        "drift": [{"kind": str, "what": str, "items": [str]}],
+        "obstacles twins": [str],
+        "missing": [{"what why": str, "essential": bool}],
+        "drift": [{"kind what": str, "items": [str]}],
         "newer": str | None,
-        "twins": [str],
-        "next_window": int,
+        "next_window characters left_out": int,
         "text": str,
-        "characters": int,
-        "left_out": int,
         "checkpoint": _CHECKPOINT,
     },
     "event": _EVENT,
     "events": {"total": int, "unreadable_lines": [int], "events": [_EVENT]},
     "handoff": (_offer, _handoff),
     "handoffs": {"total": int, "handoffs": [_listed_handoff]},
-    "handoff-findings": {"findings": [{"field": str, "message": str, "option": str}]},
+    "handoff-findings": {"findings": [{"field message option": str}]},
     "coordination": State,
-    "coordination-change": {
-        "op": str,
-        "title": str,
-        "changed": bool,
-        "sync_version": int,
-        "commit": str | None,
-        "lost": [str],
-    },
-    "ownership": {"total": int, "sync_version": int, "sections": [{**shape_of(Ownership), "is_live": bool}]},
+    "coordination-change": {"op title": str, "changed": bool, "sync_version": int, "commit": str | None, "lost": [str]},
+    "ownership": {"total sync_version": int, "sections": [{**shape_of(Ownership), "is_live": bool}]},
     "ownership-check": {"total": int, "places": [{"place": str, "granted": bool, "ownerships": [Ownership]}]},
     "session": ({**CHANGE, "summary": _summary}, _session_page, _BEGUN),
-    "sessions": {"total": int, "sessions": [{"session_id": str, "path": str, str: object}]},
+    "sessions": {"total": int, "sessions": [{"session_id path": str, str: object}]},
     "sessions-under-way": {"total": int, "sessions": [_summary]},
     "proposals": {"total": int, "proposals": [_proposal]},
     "phase": {"phase": str, "sections": object, "turns": int},
@@ -155,21 +141,14 @@ KINDS: dict[str, Shape] = {
     "faults": {"total": int, "faults": [{str: object}]},
     "guide": {"topic": str | None, "text": str, "topics": {str: str}},
     "context-summary": {
-        "decision": str,
-        "why?": str,
-        "context_summary": str,
-        "tokens": int,
-        "budget": int,
-        "task_id?": str,
-        "phase?": str,
+        "decision why? context_summary task_id? phase? model": str,
+        "tokens budget tokens_returned?": int,
         "is_actionable?": bool,
         "files_of_interest": [str],
-        "kept?": [{"line": int, "text": str, "keeps": str, "warning": str}],
-        "dropped?": [{"line": int, "text": str, "reason": str}],
-        "tokens_returned?": int,
+        "kept?": [{"line": int, "text keeps warning": str}],
+        "dropped?": [{"line": int, "text reason": str}],
         "saving?": float,
         "discarded?": {str: int},
-        "model": str,
     },
     "context-summary-check": {"total": int, "violations": [{"line": int, "message": str}]},
 }

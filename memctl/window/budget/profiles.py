@@ -454,11 +454,7 @@ class Occupancy(msgspec.Struct, frozen=True):
 
 
 def occupancy(
-    window: int,
-    portions: Sequence[Portion],
-    used: Mapping[str, int],
-    reported: int | None,
-    usable: int | None = None,
+    window: int, portions: Sequence[Portion], used: Mapping[str, int], reported: int | None, usable: int | None = None
 ) -> Occupancy:
     """Return how full a window of `window` tokens is, in all and by type of context.
 

@@ -18,8 +18,6 @@ from memctl.window.compression.result import Cascade, CompressionStep, Step, ste
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import checklist, essentials
-from memctl.window.preservation.checklist import Entry
-from memctl.window.preservation.essentials import Essential
 from memctl.window.steps import ALL, SUB_AGENT
 
 
@@ -74,10 +72,10 @@ class Reduction:
     """
 
     cascade: Cascade
-    wanted: tuple[Essential, ...]
-    lost: tuple[Essential, ...] = ()
-    listed: tuple[Entry, ...] = ()
-    missed: tuple[Entry, ...] = ()
+    wanted: tuple[essentials.Essential, ...]
+    lost: tuple[essentials.Essential, ...] = ()
+    listed: tuple[checklist.Entry, ...] = ()
+    missed: tuple[checklist.Entry, ...] = ()
 
     @property
     def conversation(self) -> Conversation:

@@ -108,11 +108,7 @@ class CompressionEngine:
         self._kept_turns = kept_turns
 
     def compress_tool_result(
-        self,
-        tool_name: str,
-        output: str,
-        arguments: Mapping[str, Any] | None = None,
-        whole: str = "",
+        self, tool_name: str, output: str, arguments: Mapping[str, Any] | None = None, whole: str = ""
     ) -> CompressionResult:
         """Sum up one result of a tool before it goes into the window.
 
@@ -216,11 +212,7 @@ class CompressionEngine:
         return sub_agent.dispatch(task_spec, required_context, self.dispatcher, self._count)
 
     def execute_cascade(
-        self,
-        conversation: Conversation,
-        max_tokens: int | None,
-        target: int,
-        evictor: EvictionEngine | None = None,
+        self, conversation: Conversation, max_tokens: int | None, target: int, evictor: EvictionEngine | None = None
     ) -> Cascade:
         """Make a conversation smaller until it has at most `target` tokens, by the steps that its utilisation allows.
 

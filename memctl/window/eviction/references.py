@@ -74,9 +74,7 @@ class Similar(msgspec.Struct, frozen=True):
 
 
 def similar(
-    blocks: Sequence[ContentBlock],
-    runs: Callable[[str], frozenset[int]] = shingles,
-    embed: Embed | None = None,
+    blocks: Sequence[ContentBlock], runs: Callable[[str], frozenset[int]] = shingles, embed: Embed | None = None
 ) -> dict[str, Similar]:
     """Find for each block the newer block of the same type that is most similar to it.
 

@@ -10,7 +10,6 @@ import msgspec
 
 from memctl.record import argument_checks
 from memctl.tokens import messages
-from memctl.tokens.messages import kind_in_messages
 from memctl.transcript.messages import RESULT, TEXT, Path
 
 # How a text begins that takes the place of a longer one: of an evicted block, of an older answer, of a result.
@@ -137,7 +136,7 @@ def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
     if not text:
         return 0
     what = RESULT if content_type is ContentType.TOOL_RESULT else TEXT
-    kind = "json" if content_type is ContentType.TOOL_DEFINITION else kind_in_messages(text, what)
+    kind = "json" if content_type is ContentType.TOOL_DEFINITION else messages.kind_in_messages(text, what)
     return counter.tokens(text, kind)
 
 

@@ -12,7 +12,6 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.transcript import window
 from memctl.transcript.messages import decode_json
-from memctl.transcript.window import Window
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation
 
@@ -25,7 +24,7 @@ class FileContent(msgspec.Struct, frozen=True):
 
     name: str
     given: Any
-    transcript: Window | None = None
+    transcript: window.Window | None = None
 
     @property
     def model(self) -> str:

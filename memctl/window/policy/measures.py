@@ -27,7 +27,6 @@ from memctl.statements import labels
 from memctl.text.similarity import plain_words, terms
 from memctl.window.policy import staleness
 from memctl.window.policy.blocks import CODE, CountTokens, ParsedText, TextBlock
-from memctl.window.policy.staleness import Over, StaleBlock
 
 ENOUGH = 0.25  # of the weight of the task's words
 ALIKE = 0.5  # of the words of the smaller of two blocks: a cluster
@@ -326,7 +325,7 @@ class Measured(NamedTuple):
 
     block: TextBlock
     overlap: Overlap
-    stale: StaleBlock
+    stale: staleness.StaleBlock
     weight: int
     is_relevant: bool | None
     before: int
@@ -373,7 +372,7 @@ class Measures(NamedTuple):
         return [item for item in self.content if item.is_relevant is False]
 
 
-def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task: str = "") -> Measures:
+def measure(parsed: ParsedText, known: staleness.Over, now: str, count: CountTokens, task: str = "") -> Measures:
     """Return the measures of a text; its relevance is only judged if there is a `task`.
 
     `known` says which records of the memory no longer hold. `now` is the present time, from which the age of dates in

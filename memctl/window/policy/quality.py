@@ -262,13 +262,7 @@ def _judged(measures: Measures, performance: Performance | None) -> list[Signal]
     return [
         _above("context length", "performance", tokens, _MOST_TOKENS, filter_),
         _drop(performance),
-        _above(
-            "similar clusters",
-            "performance",
-            alike,
-            _CLUSTERS,
-            f"off the task: {places}" if groups else "",
-        ),
+        _above("similar clusters", "performance", alike, _CLUSTERS, f"off the task: {places}" if groups else ""),
         Signal("density drop", "performance", f"{dense * 100:.0f} %", f"< {_THIN * 100:.0f} %", dense < _THIN),
         _above("irrelevant content", "relevance", irrelevance(measures), _IRRELEVANT),
         _above("redundancy", "relevance", redundancy(measures), _REDUNDANT),

@@ -20,7 +20,6 @@ from memctl.task.progress import MOST_FILES
 from memctl.text.markdown import one_line
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import events
-from memctl.window.preservation.events import Happened
 
 TASK, CONSTRAINT, MESSAGE, PROPOSAL, STATEMENT, DECISION, ISSUE, ERROR, PATH, NUMBER = (
     "task", "constraint", "message", "proposal", "statement", "decision", "open issue", "error", "path", "number",
@@ -105,7 +104,7 @@ def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list
     return [thing for thing in wanted if thing not in lost]
 
 
-def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
+def of_happened(happened: events.Happened, more: Sequence[str] = ()) -> list[Essential]:
     """Return the things in the events of a session that must survive a compression, each of them once.
 
     They are grouped by kind, and the task is the first. In a group, the more important things come later. `more` are

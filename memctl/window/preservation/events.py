@@ -15,9 +15,7 @@ import msgspec
 
 from memctl.record.task_state import Step, TouchedFile
 from memctl.session import extraction, failures, progress, steps, trail
-from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
-from memctl.session.progress import Part
 from memctl.statements import labels, reader, wishes
 from memctl.statements.statement import Statement
 from memctl.task.progress import after
@@ -59,7 +57,7 @@ class Happened(msgspec.Struct, frozen=True):
     """
 
     prompts: tuple[str, ...]
-    found: tuple[Extract, ...]
+    found: tuple[extraction.Extract, ...]
     files: dict[str, str]
     failures: tuple[Failure, ...]
     tasks: tuple[Step, ...]
@@ -75,7 +73,7 @@ class Happened(msgspec.Struct, frozen=True):
         return [extract.text for extract in self.found if extract.label in kinds]
 
     @property
-    def decisions(self) -> list[Extract]:
+    def decisions(self) -> list[extraction.Extract]:
         """The findings that are decisions, with their reasons and alternatives."""
         return [extract for extract in self.found if extract.label == labels.DECISION]
 
@@ -156,7 +154,7 @@ def _stated(event: Event) -> str:
     return "\n".join(sections(event.text).get(LABELLED, ())) if is_ours else event.text
 
 
-def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
+def part_of(events: Iterable[Event]) -> tuple[Happened, progress.Part]:
     """Return what happened in events, and the input from which `session.progress` finds out how far the task is.
 
     This input has the same events, and the statements, failures and files found in them. The events are as `events_of`
@@ -166,7 +164,7 @@ def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
     happened = of_known(events)
     touched = happened.files.items()
     files = [TouchedFile(path, MODIFIED if action == WRITTEN else action) for path, action in touched]
-    return happened, Part(events, happened.found, happened.failures, failures.succeeded(events), files[::-1])
+    return happened, progress.Part(events, happened.found, happened.failures, failures.succeeded(events), files[::-1])
 
 
 def events_of(blocks: Iterable[ContentBlock]) -> list[Event]:

@@ -17,7 +17,6 @@ from memctl.text.fit import most
 from memctl.text.phrases import quantity
 from memctl.window.messages.content import SUMMED_UP
 from memctl.window.results import rows
-from memctl.window.results.rows import line
 from memctl.window.steps import LEAST_GAIN
 
 GOAL = 0.20  # of the length; rules.md#window-compression
@@ -60,7 +59,7 @@ def summarize(
     output = rows.output_of(tool, arguments, text)
     candidates = list(rows.rows_of(output))
     candidates[1:1] = _needed(output.text, needed, candidates)
-    head = f"{SUMMED_UP}{line(tool) or 'a tool'} ({output.form}; {before:,} tokens before)"
+    head = f"{SUMMED_UP}{rows.line(tool) or 'a tool'} ({output.form}; {before:,} tokens before)"
     head += f"; {whole}]" if whole else "]"
     must = sum(1 for row in candidates if row.rank[0] == rows.FINDING)
     order = sorted(range(len(candidates)), key=lambda place: candidates[place].rank)
@@ -87,8 +86,8 @@ def _needed(text: str, needed: Collection[str], candidates: list[SummaryLine]) -
         start = text.rfind("\n", 0, places[word]) + 1
         end = text.find("\n", start)
         source = text[start : end if end >= 0 else len(text)].strip()
-        shown = line(source)
-        lines[shown if names_in_text.place(word, shown) >= 0 else line(word)] = None
+        shown = rows.line(source)
+        lines[shown if names_in_text.place(word, shown) >= 0 else rows.line(word)] = None
     for number, shown in enumerate(lines):
         yield SummaryLine((rows.FINDING, number), _NEEDED, shown)
 

@@ -14,7 +14,6 @@ from memctl.store.memory import Memory
 from memctl.task import checkpoints, events, resume
 from memctl.window.state.store import StateStore
 from memctl.write import task_state
-from memctl.write.task_state import SaveOptions
 
 
 class CrossWindowStateManager(StateStore):
@@ -67,7 +66,7 @@ class CrossWindowStateManager(StateStore):
 
     def _put(self, last: TaskState | None, state: TaskState, base: int | None) -> str:
         name = "" if base is None else str(base)
-        how = SaveOptions(workflow=self.workflow, window=state.window_id, base=name, is_whole=True)
+        how = task_state.SaveOptions(workflow=self.workflow, window=state.window_id, base=name, is_whole=True)
         top = f"{self._memory.repository.top.as_posix()}/"
         inside = (msgspec.structs.replace(file, path=file.path.removeprefix(top)) for file in state.files)
         state = msgspec.structs.replace(state, files=tuple(inside))

@@ -16,7 +16,7 @@ from typing import Protocol
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import argument_checks, task_state_upgrade
+from memctl.record import argument_checks
 from memctl.record.change import Write
 from memctl.record.checkpoint import is_outside, leaves_repository
 from memctl.record.errors import InvalidRecord, describe
@@ -165,10 +165,7 @@ class StateFiles(StateStore):
         if text is None:
             return None
         try:
-            values = msgspec.json.decode(text)
-            if task_state_upgrade.is_of_window(values):
-                values = task_state_upgrade.current(values)
-            state = msgspec.convert(values, TaskState)
+            state = msgspec.json.decode(text, type=TaskState)
             wrong = "; ".join(validate(state).errors)
         except (msgspec.MsgspecError, RecursionError) as error:
             wrong = str(error)

@@ -1,11 +1,11 @@
 """Commits of some paths and nothing else, in one of two ways ("lanes").
 
 - The fast lane stages the paths and adds the commit with `git fast-import`. It runs no hooks, does not sign, and takes
-  15 ms in a repository of 20,000 files, where `git commit --only` takes 67 ms. The index is written first: if the
-  process dies after that, the record is staged and not committed. In the other order the index would still lack the
-  record, and the user's next commit would delete it.
+  15 ms in a repository of 20,000 files, where `git commit --only` takes 67 ms.
 - The `commit --only` lane is used for all that the fast lane can't do: hooks other than memctl's own, signing,
   filters, or a detached HEAD.
+
+In both lanes the user's index stays as it is, and locked, until the branch has moved (`git.index_lock`).
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.errors import MemctlError
-from memctl.git import git, locks
+from memctl.git import git, index_lock, locks
+from memctl.git.index_lock import IndexLock
 from memctl.git.repository import COMMIT_HOOKS, UNDER_WAY, Repository
 from memctl.text.lazy_regex import lazy_regex
 
-_LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
+_LOCK_PATIENCE = index_lock.PATIENCE  # seconds to wait for another git process that holds a lock
 # Git's messages about a branch that moved meanwhile (fast-import.c, refs/files-backend.c); they are not translated.
 _RACES = lazy_regex(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
-_FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garbage (6,700 / 256, `gc.auto`)
 
 
@@ -70,21 +69,50 @@ def commit(
     the commit, and for an agent also if it would run a Git hook that somebody has edited.
     """
     with closing(prepared.importer) as importer:
-        branch, parent = repository.branch()
+        head = repository.branch()
         hooks = repository.hooks_of_commit()
-        identities = _check_commit(repository, prepared, parent, hooks, by_agent=by_agent)
-        if not branch or _needs_git_commit(repository, files, hooks):
-            return NewCommit(_commit_only(repository, files, message, prepared.variables.dates), branch)
-        # `git fast-import` stores the commit at the same time as `update_index` writes the index.
-        importer.write_commit(branch, parent, files, message, identities)
-        update_index(repository, files)
+        identities = _check_commit(repository, prepared, head[1], hooks, by_agent=by_agent)
         try:
-            made = NewCommit(importer.finish(), branch, parent)
-        except git.GitFailed as error:
-            _reset_index(repository, files)
-            raise _failure(repository, error) from None
+            if not head[0] or _needs_git_commit(repository, files, hooks):
+                return NewCommit(_commit_only(repository, files, message, head, prepared.variables.dates), head[0])
+            made = _import_commit(repository, files, message, head, importer, identities)
+        except locks.LockHeld as error:
+            raise AllPending(error.message, error.hint or "") from None
         _collect_garbage(repository)
         return made
+
+
+def _import_commit(
+    repository: Repository,
+    files: Mapping[str, bytes | None],
+    message: str,
+    head: tuple[str, str],
+    importer: Importer,
+    identities: Sequence[str],
+) -> NewCommit:
+    """Make a commit of `files` on HEAD's branch in the fast lane, and return it."""
+    with index_lock.hold(repository, files, importer.process) as held:
+        _forbid_if_moved(held, head)
+        # `git fast-import` stores the commit at the same time as the next index is written.
+        importer.write_commit(*head, files, message, identities)
+        try:
+            held.stage(*_present_and_gone(files))
+            made = NewCommit(importer.finish(), *head)
+        except git.GitFailed as error:
+            raise _failure(repository, error) from None
+        held.publish()
+    return made
+
+
+def _forbid_if_moved(held: IndexLock, head: tuple[str, str]) -> None:
+    """Raise BranchMoved if HEAD is no longer at the branch and commit `head`, which may have all files by now."""
+    if held.head != head:
+        raise BranchMoved
+
+
+def _present_and_gone(files: Mapping[str, bytes | None]) -> tuple[list[str], list[str]]:
+    """Return the paths of the files that a commit writes, and of those that it deletes."""
+    return [path for path, data in files.items() if data is not None], [p for p, data in files.items() if data is None]
 
 
 def _check_commit(
@@ -219,34 +247,43 @@ def _collect_garbage(repository: Repository) -> None:
 
 
 def _commit_only(
-    repository: Repository, files: Mapping[str, bytes | None], message: str, dates: Mapping[str, str]
+    repository: Repository,
+    files: Mapping[str, bytes | None],
+    message: str,
+    head: tuple[str, str],
+    dates: Mapping[str, str],
 ) -> str:
-    specs, present = _specs(files), _specs(path for path, content in files.items() if content is not None)
-    deadline = time.monotonic() + _LOCK_PATIENCE
+    """Make a commit of `files` with `git commit --only`, and return its id."""
     verified = repository.flag("memctl.verify", default=True)
     verify = [] if verified else ["--no-verify"]
+    deadline = time.monotonic() + _LOCK_PATIENCE
+    args = ["commit", "--only", "--quiet", "--cleanup=whitespace", *verify, "-m", message, *index_lock.FROM_STDIN]
+    variables = {**dates, git.COMMITTING: str(os.getpid()), **IndexLock(repository).variables}
+    # A hook stages what it formats only in the commit; the user's index would revert it.
+    reset = verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit())
     while True:
+        process = git.start_writing(args, repository.top, variables)  # it does nothing before it gets the paths
         try:
-            if present:
-                git.write(["add", "--sparse", *_FROM_STDIN], repository.top, present)
-            args = ["commit", "--only", "--quiet", "--cleanup=whitespace", *verify, "-m", message, *_FROM_STDIN]
-            git.write(args, repository.top, specs, extra={**dates, git.COMMITTING: str(os.getpid())})
-            break
+            with index_lock.hold(repository, files, process.pid) as held:
+                _forbid_if_moved(held, head)
+                held.stage(_present_and_gone(files)[0])
+                git.finish(process, args, index_lock.pathspecs(files))
+                if reset:
+                    held.reset(files)
+                held.publish()
+                return repository.resolve("HEAD")
         except git.GitFailed as error:
             lock = _blocking_lock(repository, error)
             if lock is not None and time.monotonic() < deadline:
                 time.sleep(0.05)
                 continue
-            _reset_index(repository, files)
             if lock is not None:
                 raise AllPending(*locks.describe(lock)) from None
             if _RACES.search(error.stderr):
                 raise BranchMoved from None
             raise CommitPending(*_refusal(repository, error)) from None
-    if verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit()):
-        # A hook stages what it formats only in this commit's index; the user's index would revert it.
-        _reset_index(repository, files)
-    return repository.resolve("HEAD")
+        finally:
+            git.end(process)
 
 
 def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
@@ -258,21 +295,6 @@ def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
     if refusal := error.stderr.strip():
         return f"{who} refused the commit:\n{refusal}", hint
     return f"{who} refused the commit and gave no reason", hint
-
-
-def _specs(paths: Iterable[str]) -> bytes:
-    """Return the input for a git command with the options `_FROM_STDIN`, by which it works on some paths."""
-    return b"".join(b":(top,literal)" + os.fsencode(path) + b"\0" for path in paths)
-
-
-def _reset_index(repository: Repository, paths: Iterable[str]) -> None:
-    """Set paths in the index back to HEAD, so that the user's next commit does not contain them."""
-    specs = _specs(paths)
-    with suppress(git.GitFailed, MemctlError):  # if that fails they stay staged; the commit is pending anyway
-        if repository.has_head():
-            git.write(["reset", "--quiet", *_FROM_STDIN], repository.top, specs)
-        else:
-            git.write(["rm", "--cached", "--quiet", "--ignore-unmatch", *_FROM_STDIN], repository.top, specs)
 
 
 def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
@@ -429,6 +451,11 @@ class Importer:
     def __init__(self, repository: Repository) -> None:
         self._process = git.start_writing(_COMMAND, repository.top)
         self._branch, self._has_commit = "", False
+
+    @property
+    def process(self) -> int:
+        """The id of the Git process."""
+        return self._process.pid
 
     def write_commit(
         self,

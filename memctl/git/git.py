@@ -195,12 +195,12 @@ def start_answering(args: Sequence[str], cwd: Path) -> Process:
     return _spawn(args, cwd, stdin=True, extra=_READING)
 
 
-def start_writing(args: Sequence[str], cwd: Path) -> Process:
+def start_writing(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> Process:
     """Start a git command that changes something, in the folder `cwd`; `args` are its arguments without `git`.
 
-    The function `finish` sends the command its input and returns its output.
+    The function `finish` sends the command its input and returns its output. `extra` are environment variables to add.
     """
-    return _spawn(args, cwd, stdin=True)
+    return _spawn(args, cwd, stdin=True, extra=extra)
 
 
 def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) -> bytes:
@@ -210,7 +210,8 @@ def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) ->
     """
     out, err = process.communicate(stdin)
     if process.returncode:
-        raise GitFailed(args, process.returncode, err.decode(errors="replace"))
+        answer, printed = err.decode(errors="replace"), out.decode(errors="replace")
+        raise GitFailed(args, process.returncode, answer or printed, printed if answer else "")
     return out
 
 
@@ -277,18 +278,15 @@ def write(
     """
     deadline = time.monotonic() + patience
     while True:
-        process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
-        out, err = process.communicate(stdin)
-        if not process.returncode:
-            return out
-        answer, printed = err.decode(errors="replace"), out.decode(errors="replace")
-        from memctl.git import locks
+        try:
+            return finish(_spawn(args, cwd, stdin=stdin is not None, extra=extra), args, stdin)
+        except GitFailed as error:
+            from memctl.git import locks
 
-        error = GitFailed(args, process.returncode, answer or printed, printed if answer else "")
-        lock = locks.parse(error.stderr, cwd)
-        if lock is None or time.monotonic() >= deadline:
-            error.hint = "; ".join(locks.describe(lock)) if lock and error.hint is None else error.hint
-            raise error
+            lock = locks.parse(error.stderr, cwd)
+            if lock is None or time.monotonic() >= deadline:
+                error.hint = "; ".join(locks.describe(lock)) if lock and error.hint is None else error.hint
+                raise
         time.sleep(0.05)
 
 
@@ -358,9 +356,18 @@ def committing_process() -> str:
     maker = os.environ.get(COMMITTING, "")
     if not maker.isdecimal():
         return ""
-    if os.name != "nt":  # on Windows signal 0 would be Ctrl-C
-        try:
-            os.kill(int(maker), 0)
-        except (OSError, OverflowError):
-            return ""
-    return maker
+    return maker if os.name == "nt" or is_running(int(maker)) else ""
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process with this id of the same user runs; False on Windows, where it can't be found out."""
+    if os.name == "nt":  # signal 0 would be Ctrl-C
+        return False
+    try:
+        os.kill(process, 0)
+    except (OSError, OverflowError):
+        return False
+    try:  # one that has ended and that nobody waits for, as in a container without an init process
+        return not Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].startswith(" Z")
+    except OSError:
+        return True

@@ -50,6 +50,7 @@ _PARTIAL_CLONE = lazy_regex(r"^\s*(?:promisor\s*(?:=\s*true\s*)?|partialclone\s*
 _REMOTE = lazy_regex(r"^\s*\[remote\s+\"[^\n]*\"\][^\[]*?\burl\s*=", re.IGNORECASE | re.MULTILINE)
 _PATTERN = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN_PREFIX, *_BRANCH_PREFIXES]).replace(".", "[.]")
 _LISTING = ("config", "-z", "--get-regexp", f"^({_PATTERN})")
+INDEX_NOTE = "index-note"  # the file in `Repository.private` with the text of memctl's lock on the index
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from memctl.errors import MemctlError
 from memctl.git import trust
 from memctl.git.git import GitFailed
-from memctl.git.repository import Repository, open_repository
+from memctl.git.repository import INDEX_NOTE, Repository, open_repository
 from memctl.git.status import StatusProcess
 from memctl.record import config as configuration
 from memctl.record import ids
@@ -252,6 +252,11 @@ def open_memory(start: Path, environ: Mapping[str, str], status: StatusProcess |
         repository = open_repository(folder.parent)
     else:
         repository, folder = status.repository, status.repository.top / status.prefix
+    if os.path.exists(f"{repository.private}/{INDEX_NOTE}"):
+        from memctl.git import index_lock  # seldom needed
+
+        index_lock.recover_if_idle(repository)
+        status = None  # its answer is from before
     memory = Memory(folder, repository, environ, read_config(folder))
     memory.asked = status
     return memory

@@ -91,16 +91,15 @@ def _import_commit(
     identities: Sequence[str],
 ) -> NewCommit:
     """Make a commit of `files` on HEAD's branch in the fast lane, and return it."""
-    with index_lock.hold(repository, files, importer.process) as held:
-        _forbid_if_moved(held, head)
-        # `git fast-import` stores the commit at the same time as the next index is written.
-        importer.write_commit(*head, files, message, identities)
-        try:
-            held.stage(*_present_and_gone(files))
+    # `git fast-import` stores the commit at the same time as the next index is written.
+    importer.write_commit(*head, files, message, identities)
+    try:
+        with index_lock.hold(repository, files, importer.process) as held:
+            _forbid_if_moved(held, head)
             made = NewCommit(importer.finish(), *head)
-        except git.GitFailed as error:
-            raise _failure(repository, error) from None
-        held.publish()
+            held.publish()
+    except git.GitFailed as error:
+        raise _failure(repository, error) from None
     return made
 
 
@@ -108,11 +107,6 @@ def _forbid_if_moved(held: IndexLock, head: tuple[str, str]) -> None:
     """Raise BranchMoved if HEAD is no longer at the branch and commit `head`, which may have all files by now."""
     if held.head != head:
         raise BranchMoved
-
-
-def _present_and_gone(files: Mapping[str, bytes | None]) -> tuple[list[str], list[str]]:
-    """Return the paths of the files that a commit writes, and of those that it deletes."""
-    return [path for path, data in files.items() if data is not None], [p for p, data in files.items() if data is None]
 
 
 def _check_commit(
@@ -266,7 +260,6 @@ def _commit_only(
         try:
             with index_lock.hold(repository, files, process.pid) as held:
                 _forbid_if_moved(held, head)
-                held.stage(_present_and_gone(files)[0])
                 git.finish(process, args, index_lock.pathspecs(files))
                 if reset:
                     held.reset(files)

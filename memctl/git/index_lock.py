@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -21,6 +21,7 @@ import msgspec
 
 from memctl.git import git, locks, private_files
 from memctl.git.repository import INDEX_NOTE, Repository
+from memctl.git.status import mark
 
 _NEXT = "next-index"  # the file beside it with the new index
 PATIENCE = 4.0  # seconds to wait for another git process that holds the index
@@ -57,23 +58,29 @@ class IndexLock:
         self.lock = self._index.with_name("index.lock")
         self._note, self._next = repository.private / INDEX_NOTE, repository.private / _NEXT
         self.head = "", ""
+        self._stamp = b""  # of the user's index that was copied
 
     @property
     def variables(self) -> dict[str, str]:
         """The environment variables with which Git uses the prepared index instead of the user's."""
         return {"GIT_INDEX_FILE": str(self._next)}
 
-    def stage(self, present: Iterable[str], gone: Iterable[str] = ()) -> None:
-        """Prepare the next index: the user's index, with some files as they are on the disk and without those gone.
+    def stage(self, files: Mapping[str, bytes | None]) -> None:
+        """Prepare the next index: the user's index, with `files` as they are on the disk. Raises GitFailed.
 
-        Conflicts in these files are resolved by it. Raises GitFailed.
+        The files whose content is None are left out. Conflicts in the files are resolved by it.
         """
-        self._copy_index()
-        if specs := pathspecs(present):
+        self.copy()
+        if specs := pathspecs(path for path, content in files.items() if content is not None):
             git.write(["add", "--sparse", "--force", *FROM_STDIN], self._repository.top, specs, self.variables)
-        if specs := pathspecs(gone):
+        if specs := pathspecs(path for path, content in files.items() if content is None):
             options = ("--cached", "--force", "--quiet", "--sparse", "--ignore-unmatch")
             git.write(["rm", *options, *FROM_STDIN], self._repository.top, specs, self.variables)
+
+    def restage(self, files: Mapping[str, bytes | None]) -> None:
+        """Prepare the next index again if the user's index has changed since."""
+        if self._stamp != self._find_stamp():
+            self.stage(files)
 
     def reset(self, paths: Iterable[str]) -> None:
         """Set some files of the next index to their versions in HEAD. Raises GitFailed."""
@@ -84,14 +91,24 @@ class IndexLock:
         """Replace the user's index by the next one."""
         os.replace(self._next, self._index)
 
-    def _copy_index(self) -> None:
-        """Copy the user's index, with its time: Git reads those files again that changed later than their index."""
+    def copy(self) -> None:
+        """Make the next index a copy of the user's index, with its time.
+
+        By this time Git knows which files may have changed since, and must be read again.
+        """
         self._remove_leftovers()
+        self._stamp = self._find_stamp()
         with suppress(FileNotFoundError):
-            data, status = self._index.read_bytes(), os.stat(self._index)
-            self._next.write_bytes(data)
+            status = os.stat(self._index)
+            self._next.write_bytes(self._index.read_bytes())
             os.chmod(self._next, status.st_mode & 0o777)
             os.utime(self._next, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    def _find_stamp(self) -> bytes:
+        try:
+            return mark(self._index)[0]
+        except FileNotFoundError:
+            return b""
 
     def _remove_leftovers(self) -> None:
         for file in self._note.parent.glob(f"{_NEXT}*"):  # a killed Git leaves its lock on the copy, too
@@ -153,15 +170,19 @@ class IndexLock:
 
 
 @contextmanager
-def hold(repository: Repository, paths: Iterable[str], process: int) -> Iterator[IndexLock]:
-    """Lock the index during the `with` block, in which the Git process `process` commits the files `paths`.
+def hold(repository: Repository, files: Mapping[str, bytes | None], process: int) -> Iterator[IndexLock]:
+    """Lock the index during the `with` block, in which the Git process `process` commits `files`.
 
-    The caller holds memctl's lock for writes. Raises LockHeld if another process keeps the index locked.
+    They are bytes by path, None for a deletion. The next index has them when the block begins; it is prepared before
+    the lock is taken, since the user's Git fails while the index is locked. The caller holds memctl's lock for writes.
+    Raises LockHeld if another process keeps the index locked, and GitFailed.
     """
     recover(repository)
     held = IndexLock(repository)
-    held.take(paths, process)
+    held.stage(files)
+    held.take(files, process)
     try:
+        held.restage(files)
         yield held
     finally:
         held.release()
@@ -186,7 +207,7 @@ def recover(repository: Repository) -> None:
         if not is_ours and not held.make():  # a user has deleted it, and another Git process holds a new one
             return
         try:
-            held.stage(())
+            held.copy()
             held.reset(note.paths)
             held.publish()
         except git.GitFailed:

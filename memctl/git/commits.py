@@ -91,22 +91,16 @@ def _import_commit(
     identities: Sequence[str],
 ) -> NewCommit:
     """Make a commit of `files` on HEAD's branch in the fast lane, and return it."""
-    # `git fast-import` stores the commit at the same time as the next index is written.
-    importer.write_commit(*head, files, message, identities)
     try:
         with index_lock.hold(repository, files, importer.process) as held:
-            _forbid_if_moved(held, head)
-            made = NewCommit(importer.finish(), *head)
+            if held.head != head and (held.head[0] != head[0] or not held.has_changes(files)):
+                raise BranchMoved  # HEAD is on another branch, or at a commit that has the new files already
+            importer.write_commit(*held.head, files, message, identities)
+            made = NewCommit(importer.finish(), *held.head)
             held.publish()
     except git.GitFailed as error:
         raise _failure(repository, error) from None
     return made
-
-
-def _forbid_if_moved(held: IndexLock, head: tuple[str, str]) -> None:
-    """Raise BranchMoved if HEAD is no longer at the branch and commit `head`, which may have all files by now."""
-    if held.head != head:
-        raise BranchMoved
 
 
 def _check_commit(
@@ -259,12 +253,12 @@ def _commit_only(
         process = git.start_writing(args, repository.top, variables)  # it does nothing before it gets the paths
         try:
             with index_lock.hold(repository, files, process.pid) as held:
-                _forbid_if_moved(held, head)
                 git.finish(process, args, index_lock.pathspecs(files))
                 if reset:
                     held.reset(files)
+                made = repository.branch()[1]
                 held.publish()
-                return repository.resolve("HEAD")
+                return made
         except git.GitFailed as error:
             lock = _blocking_lock(repository, error)
             if lock is not None and time.monotonic() < deadline:
@@ -272,8 +266,8 @@ def _commit_only(
                 continue
             if lock is not None:
                 raise AllPending(*locks.describe(lock)) from None
-            if _RACES.search(error.stderr):
-                raise BranchMoved from None
+            if _RACES.search(error.stderr) or repository.branch() != head:
+                raise BranchMoved from None  # the refusal may be that the branch has all files by now
             raise CommitPending(*_refusal(repository, error)) from None
         finally:
             git.end(process)

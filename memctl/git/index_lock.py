@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.git import git, locks, private_files
+from memctl.git import git, locks, private_files, trees
 from memctl.git.repository import INDEX_NOTE, Repository
 from memctl.git.status import mark
 
@@ -82,12 +82,22 @@ class IndexLock:
         if self._stamp != self._find_stamp():
             self.stage(files)
 
+    def has_changes(self, paths: Iterable[str]) -> bool:
+        """Return whether one of some files differs between the next index and HEAD; raises GitFailed."""
+        args, top = ["diff-index", "--cached", "--name-only", "HEAD", "--"], self._repository.top
+        return any(git.read([*args, *some], top, extra=self.variables) for some in trees.batched(list(paths)))
+
     def reset(self, paths: Iterable[str]) -> None:
         """Set some files of the next index to their versions in HEAD. Raises GitFailed."""
         args = ["reset", "--quiet", *FROM_STDIN]
         git.write(args, self._repository.top, pathspecs(paths), self.variables)
 
     def publish(self) -> None:
+        """Replace the user's index by the next one, and end the lock."""
+        self.replace_index()
+        self.release()
+
+    def replace_index(self) -> None:
         """Replace the user's index by the next one."""
         os.replace(self._next, self._index)
 
@@ -209,7 +219,7 @@ def recover(repository: Repository) -> None:
         try:
             held.copy()
             held.reset(note.paths)
-            held.publish()
+            held.replace_index()
         except git.GitFailed:
             is_finished = False
     held.release(keep_note=is_alive or not is_finished)

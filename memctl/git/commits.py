@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import msgspec
@@ -25,8 +25,12 @@ from memctl.git.repository import COMMIT_HOOKS, UNDER_WAY, Repository
 from memctl.text.lazy_regex import lazy_regex
 
 _LOCK_PATIENCE = index_lock.PATIENCE  # seconds to wait for another git process that holds a lock
-# Git's messages about a branch that moved meanwhile (fast-import.c, refs/files-backend.c); they are not translated.
-_RACES = lazy_regex(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
+# Git's messages about a branch that moved meanwhile (fast-import.c, refs/files-backend.c), which are not translated, and
+# about the file COMMIT_EDITMSG, which two commits at the same moment share (builtin/commit.c).
+_RACES = lazy_regex(
+    r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists"
+    r"|Aborting commit due to empty commit message"
+)
 _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garbage (6,700 / 256, `gc.auto`)
 
 
@@ -97,10 +101,20 @@ def _import_commit(
                 raise BranchMoved  # HEAD is on another branch, or at a commit that has the new files already
             importer.write_commit(*held.head, files, message, identities)
             made = NewCommit(importer.finish(), *held.head)
+            if not all(_has_content(repository.top / path, content) for path, content in files.items()):
+                held.reset(files)  # somebody has changed a file, such as by `git reset --hard`, and that was staged
             held.publish()
     except git.GitFailed as error:
         raise _failure(repository, error) from None
     return made
+
+
+def _has_content(file: Path, content: bytes | None) -> bool:
+    """Return whether a file has some content, None for a missing one."""
+    try:
+        return file.read_bytes() == content
+    except OSError:
+        return content is None
 
 
 def _check_commit(
@@ -253,12 +267,10 @@ def _commit_only(
         process = git.start_writing(args, repository.top, variables)  # it does nothing before it gets the paths
         try:
             with index_lock.hold(repository, files, process.pid) as held:
-                git.finish(process, args, index_lock.pathspecs(files))
-                if reset:
-                    held.reset(files)
-                made = repository.branch()[1]
-                held.publish()
-                return made
+                publish = partial(held.publish_if_moved, files if reset else ())
+                git.finish(process, args, index_lock.pathspecs(files), publish)
+                publish()
+                return repository.branch()[1]
         except git.GitFailed as error:
             lock = _blocking_lock(repository, error)
             if lock is not None and time.monotonic() < deadline:

@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.text.light_typing import IO, Any, cast
+from memctl.text.light_typing import IO, TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    import select
 
 _BLOCK = 1 << 16  # bytes that are read at once
+_LAST_BLOCKS = 16  # blocks read once a program has ended: as much as a pipe can hold, 1 MiB (pipe(7))
+_LOOK_AFTER = 10  # ms after which a program is looked at again that prints nothing
+_WNOHANG = getattr(os, "WNOHANG", 0)
 _SIGKILL = 9  # SIGKILL: the module `signal` makes an enum of 64 names
 # SIGPIPE and SIGXFSZ, which Python ignores: programs that Git runs, such as a hook with `yes | head`, need them.
 _DEFAULT_SIGNALS = (13, 25)
@@ -73,6 +79,8 @@ class Process:
 
     def __init__(self, command: list[str], environ: Mapping[str, str], *, has_stdin: bool) -> None:
         self.returncode: int | Any = None
+        self._code: int | None = None
+        self._pidfd, self._errors = -1, list[bytes]()
         out, err = _pipe(), _pipe()
         stdin_ends = _pipe() if has_stdin else (os.open(os.devnull, os.O_RDONLY), -1)
         child_ends = stdin_ends[0], out[1], err[1]
@@ -88,52 +96,98 @@ class Process:
 
     def kill(self) -> None:
         """Kill the program if it is still running."""
-        if self.returncode is None:
+        if self._code is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, _SIGKILL)
 
-    def communicate(self, data: bytes | None = None) -> tuple[bytes, bytes]:
-        """Write `data` to the program's input, wait for its end, and return the rest of its stdout and stderr."""
+    def communicate(
+        self, data: bytes | None = None, meanwhile: Callable[[], object] | None = None
+    ) -> tuple[bytes, bytes]:
+        """Write `data` to the program's input, wait for its end, and return the rest of its stdout and stderr.
+
+        `meanwhile` is called again and again until then. A process that the program leaves behind, such as the master
+        of an SSH connection or a watcher that a hook started, is not waited for, even if it keeps the streams open.
+        """
         if self.returncode is not None:
             return b"", b""
-        printed: dict[int, list[bytes]] = {stream.fileno(): [] for stream in (self.stdout, self.stderr)}
-        self._exchange(memoryview(data or b""), printed)
+        out = b"".join(self.output(data, meanwhile))
         self.stdout.close()
         self.stderr.close()
-        self.returncode = 0
-        with suppress(ChildProcessError):  # in a forked copy: the process is not its child
-            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        out, err = (b"".join(blocks) for blocks in printed.values())
-        return out, err
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+        self._reap(0)
+        self.returncode = self._code
+        return out, b"".join(self._errors)
 
-    def _exchange(self, rest: memoryview, printed: Mapping[int, list[bytes]]) -> None:
-        """Write the rest of the program's input, and read until it has closed both output streams."""
+    def output(self, data: bytes | None = None, meanwhile: Callable[[], object] | None = None) -> Iterator[bytes]:
+        """Yield what the program prints on standard output, until it ends, and write `data` to its input.
+
+        `communicate` returns what it prints on standard error meanwhile.
+        """
+        out, err, rest = self.stdout.fileno(), self.stderr.fileno(), memoryview(data or b"")
+        poll, reading = self._poll(has_input=bool(rest)), {out, err}
+        pause = None if self._pidfd >= 0 and meanwhile is None else _LOOK_AFTER
+        left = _LAST_BLOCKS  # once the program has ended, others may print for ever
+        while (reading or rest) and left:
+            ready = {number for number, _ in poll.poll(pause)}
+            if meanwhile is not None:
+                meanwhile()
+            if pause == 0:
+                left = left - 1 if ready - {self._pidfd} else 0
+            elif (self._pidfd < 0 or self._pidfd in ready) and self._reap(_WNOHANG):
+                pause = 0
+            for number in ready - {self._pidfd}:
+                if number not in (out, err):
+                    rest = self._feed(rest)
+                    if not rest:
+                        poll.unregister(number)
+                        self._close_stdin()
+                elif not (block := os.read(number, _BLOCK)):
+                    poll.unregister(number)
+                    reading.discard(number)
+                elif number == out:
+                    yield block
+                else:
+                    self._errors.append(block)
+
+    def _poll(self, *, has_input: bool) -> select.poll:
+        """Return what waits for output, for the program's end, and with `has_input` until input can be written."""
         import select  # most hooks of agents start no process
 
-        poll, reading = select.poll(), set(printed)
-        for number in reading:
-            poll.register(number, select.POLLIN)
-        if self.stdin is not None and rest:
+        poll = select.poll()
+        if self._code is None and self._pidfd < 0:
+            with suppress(AttributeError, OSError):  # only Linux has it
+                self._pidfd = os.pidfd_open(self.pid)
+        for number in (self.stdout.fileno(), self.stderr.fileno(), self._pidfd):
+            if number >= 0:
+                poll.register(number, select.POLLIN)
+        if self.stdin is not None and has_input:
             with suppress(BrokenPipeError):
                 self.stdin.flush()
             poll.register(self.stdin.fileno(), select.POLLOUT)
         else:
             self._close_stdin()
-        while reading or rest:
-            for number, _ in poll.poll():
-                if number not in printed:
-                    try:
-                        rest = rest[os.write(number, rest[: select.PIPE_BUF]) :]
-                    except BrokenPipeError:  # nobody reads it any more
-                        rest = rest[:0]
-                    if not rest:
-                        poll.unregister(number)
-                        self._close_stdin()
-                elif block := os.read(number, _BLOCK):
-                    printed[number].append(block)
-                else:
-                    poll.unregister(number)
-                    reading.discard(number)
+        return poll
+
+    def _feed(self, rest: memoryview) -> memoryview:
+        """Write some bytes to the program's input, and return the rest of them; none if nobody reads them any more."""
+        import select
+
+        assert self.stdin is not None
+        try:
+            return rest[os.write(self.stdin.fileno(), rest[: select.PIPE_BUF]) :]
+        except BrokenPipeError:
+            return rest[:0]
+
+    def _reap(self, options: int) -> bool:
+        """Note the program's exit code if it has ended; return whether it has. Without options, wait for the end."""
+        if self._code is None:
+            try:
+                ended, status = os.waitpid(self.pid, options)
+                self._code = os.waitstatus_to_exitcode(status) if ended else None
+            except ChildProcessError:  # in a forked copy: the process is not its child
+                self._code = 0 if not options or self._pidfd >= 0 else None
+        return self._code is not None
 
     def _close_stdin(self) -> None:
         if self.stdin is not None:
@@ -203,12 +257,18 @@ def start_writing(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | Non
     return _spawn(args, cwd, stdin=True, extra=extra)
 
 
-def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) -> bytes:
+def finish(
+    process: Process,
+    args: Sequence[str],
+    stdin: bytes | None = None,
+    meanwhile: Callable[[], object] | None = None,
+) -> bytes:
     """Wait until a started git command ends, and return its output; `stdin` is what it gets as input.
 
+    `meanwhile` is called again and again until then (not on Windows).
     Raises GitFailed if the command fails. `args` are the arguments it was started with, for the error's message.
     """
-    out, err = process.communicate(stdin)
+    out, err = process.communicate(stdin, meanwhile) if meanwhile else process.communicate(stdin)
     if process.returncode:
         answer, printed = err.decode(errors="replace"), out.decode(errors="replace")
         raise GitFailed(args, process.returncode, answer or printed, printed if answer else "")
@@ -255,7 +315,8 @@ def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator
     process = _spawn(args, cwd, stdin=False, extra=_READING)
     rest = b""
     try:
-        while block := process.stdout.read1(1 << 16):  # type: ignore[attr-defined]
+        blocks = process.output() if hasattr(process, "output") else iter(process.stdout.read, b"")
+        for block in blocks:
             *pieces, rest = (rest + block).split(separator)
             yield from pieces
         if rest:

@@ -58,6 +58,7 @@ class IndexLock:
         self.lock = self._index.with_name("index.lock")
         self._note, self._next = repository.private / INDEX_NOTE, repository.private / _NEXT
         self.head = "", ""
+        self._is_published = False
         self._stamp = b""  # of the user's index that was copied
 
     @property
@@ -97,22 +98,35 @@ class IndexLock:
         self.replace_index()
         self.release()
 
+    def publish_if_moved(self, reset: Iterable[str]) -> None:
+        """Replace the user's index once HEAD has moved and Git has written the next index, and end the lock.
+
+        The user's Git need not wait for a post-commit hook. The hook finds the next index where it was. The files
+        `reset` get their versions in HEAD, since another hook may have changed them in the commit. Called again, this
+        does nothing.
+        """
+        writing = self._next.with_name(f"{_NEXT}.lock")
+        if self._is_published or writing.exists() or self._repository.branch() == self.head:
+            return
+        if reset:
+            with suppress(git.GitFailed):  # the commit is made all the same
+                self.reset(reset)
+        copy = self._next.with_name(f"{_NEXT}-copy")
+        _copy(self._next, copy)
+        os.replace(copy, self._index)
+        self.unlock()
+        self._is_published = True
+
     def replace_index(self) -> None:
         """Replace the user's index by the next one."""
         os.replace(self._next, self._index)
 
     def copy(self) -> None:
-        """Make the next index a copy of the user's index, with its time.
-
-        By this time Git knows which files may have changed since, and must be read again.
-        """
+        """Make the next index a copy of the user's index."""
         self._remove_leftovers()
         self._stamp = self._find_stamp()
         with suppress(FileNotFoundError):
-            status = os.stat(self._index)
-            self._next.write_bytes(self._index.read_bytes())
-            os.chmod(self._next, status.st_mode & 0o777)
-            os.utime(self._next, ns=(status.st_atime_ns, status.st_mtime_ns))
+            _copy(self._index, self._next)
 
     def _find_stamp(self) -> bytes:
         try:
@@ -156,15 +170,16 @@ class IndexLock:
         return True
 
     def release(self, *, keep_note: bool = False) -> None:
-        """Remove the lock and what was prepared; with `keep_note` the next memctl will look at the index again.
-
-        A lock that somebody else has made since, because a user deleted this one, stays.
-        """
+        """Remove the lock and what was prepared; with `keep_note` the next memctl will look at the index again."""
+        self.unlock()
         self._remove_leftovers()
-        if self.is_ours():
-            self.lock.unlink(missing_ok=True)
         if not keep_note:
             self._note.unlink(missing_ok=True)
+
+    def unlock(self) -> None:
+        """Remove the lock, unless it is one that somebody else has made since a user deleted this one."""
+        if self.is_ours():
+            self.lock.unlink(missing_ok=True)
 
     def stale_note(self) -> Note | None:
         """Return the note that a killed memctl left; None if there is none."""
@@ -177,6 +192,14 @@ class IndexLock:
         with suppress(OSError):
             return self.lock.read_bytes() == self._note.read_bytes()
         return False
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy an index with its time, by which Git knows which files may have changed since, and must be read again."""
+    status = os.stat(source)
+    target.write_bytes(source.read_bytes())
+    os.chmod(target, status.st_mode & 0o777)
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 @contextmanager

@@ -25,8 +25,8 @@ from memctl.git.repository import COMMIT_HOOKS, UNDER_WAY, Repository
 from memctl.text.lazy_regex import lazy_regex
 
 _LOCK_PATIENCE = index_lock.PATIENCE  # seconds to wait for another git process that holds a lock
-# Git's messages about a branch that moved meanwhile (fast-import.c, refs/files-backend.c), which are not translated, and
-# about the file COMMIT_EDITMSG, which two commits at the same moment share (builtin/commit.c).
+# Git's messages about a branch that moved meanwhile (fast-import.c, refs/files-backend.c), which are not translated,
+# and about the file COMMIT_EDITMSG, which two commits at the same moment share (builtin/commit.c).
 _RACES = lazy_regex(
     r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists"
     r"|Aborting commit due to empty commit message"
@@ -144,7 +144,7 @@ def _check_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:
 
 def why_unsafe(repository: Repository) -> tuple[str, str]:
     """Return why no commit can be made now, such as a merge, and a hint; two empty texts if one can be made."""
-    if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing_process()):
+    if repository.commit_above():
         why = "another commit is being made: memctl was called by a Git hook"
         return why, "run `memctl commit` once that commit is made"
     if operation := repository.under_way():
@@ -357,7 +357,13 @@ class Variables:
                 return self._values[name]
         try:
             return os.fsdecode(git.read(["var", name], self._repository.top, extra=self.dates)).strip()
-        except git.GitFailed:
+        except git.GitFailed as error:
+            variable = f"GIT_{role}_DATE"
+            if "invalid date format" in error.stderr and variable in os.environ:
+                raise AllPending(
+                    f"Git can't read the date in {variable}, {os.environ[variable]!r}",
+                    f"correct {variable} or unset it, then run `memctl commit`",
+                ) from None
             raise AllPending(
                 "Git does not know who you are",
                 "run `git config --global user.name NAME` and `git config --global user.email ADDRESS`, then `memctl "

@@ -208,6 +208,7 @@ def _pipe() -> tuple[int, int]:
 
 
 LOG = ("log", "--no-show-signature")  # the user's setting log.showSignature would add lines to the output
+_UTF8 = ("-c", "i18n.logOutputEncoding=UTF-8")  # in which names and messages are read, whatever the user's terminal has
 ENGLISH = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # for commands whose messages are parsed
 _READING = {
     **ENGLISH,
@@ -221,16 +222,48 @@ _READING = {
 OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
-def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(extra: Mapping[str, str] | None = None, cwd: Path | None = None) -> dict[str, str]:
     """Return the environment variables for a git command, which Git passes on to the user's hooks.
 
     They are the variables of this process without those that tie Git to one repository, and one that keeps Git from
-    asking for anything at the terminal. `extra` are variables to add, by name.
+    asking for anything at the terminal. `extra` are variables to add, by name. `cwd` is the folder in which the command
+    runs: if GIT_DIR is its repository (`folders_by_environment`), this is passed on.
     """
     env = {name: value for name, value in os.environ.items() if name not in _SCRUBBED}
+    if cwd is not None and (folders := folders_by_environment(cwd)):
+        env["GIT_DIR"], env["GIT_WORK_TREE"] = map(os.fspath, folders)
     env["GIT_TERMINAL_PROMPT"] = "0"
     env.update(extra or {})
     return env
+
+
+def folders_by_environment(folder: Path) -> tuple[Path, Path] | None:
+    """Return the Git directory and the worktree around a folder that GIT_DIR and GIT_WORK_TREE name; None if none.
+
+    Programs that keep dotfiles in Git set them, and have no `.git` in the worktree. A `.git` at or above the folder is
+    followed instead, as in a hook of another repository, for which Git has set GIT_DIR. If GIT_WORK_TREE is not set,
+    the worktree is in the setting core.worktree.
+    """
+    if not os.environ.get("GIT_DIR") or any((above / ".git").exists() for above in (folder, *folder.parents)):
+        return None
+    git_dir = Path(os.path.realpath(os.environ["GIT_DIR"]))
+    worktree = os.environ.get("GIT_WORK_TREE", "")
+    if not worktree and not (worktree := _worktree_setting(git_dir)):
+        return None
+    top = Path(os.path.realpath(worktree))
+    return (
+        (git_dir, top) if (git_dir / "HEAD").is_file() and Path(os.path.realpath(folder)).is_relative_to(top) else None
+    )
+
+
+def _worktree_setting(git_dir: Path) -> str:
+    """Return the value of core.worktree in the config file of a Git directory; "" if it has none."""
+    with suppress(OSError):
+        for line in (git_dir / "config").read_text("utf-8", "replace").splitlines():
+            name, _, value = line.partition("=")
+            if name.strip().lower() == "worktree":
+                return os.path.join(git_dir, value.strip().strip('"'))
+    return ""
 
 
 def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> Process:
@@ -238,7 +271,7 @@ def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None
 
     `args` are its arguments without `git`, and `extra` environment variables to add, by name.
     """
-    return _spawn(args, cwd, stdin=False, extra={**_READING, **(extra or {})})
+    return _spawn([*_UTF8, *args], cwd, stdin=False, extra={**_READING, **(extra or {})})
 
 
 def start_answering(args: Sequence[str], cwd: Path) -> Process:
@@ -246,7 +279,7 @@ def start_answering(args: Sequence[str], cwd: Path) -> Process:
 
     `args` are its arguments without `git`. Questions are written to the process's standard input.
     """
-    return _spawn(args, cwd, stdin=True, extra=_READING)
+    return _spawn([*_UTF8, *args], cwd, stdin=True, extra=_READING)
 
 
 def start_writing(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> Process:
@@ -296,7 +329,7 @@ def read(
     to run with literal paths. `extra` are environment variables to add, by name.
     """
     extra = {**_READING, **({} if literal else {"GIT_LITERAL_PATHSPECS": "0"}), **(extra or {})}
-    return finish(_spawn(args, cwd, stdin=stdin is not None, extra=extra), args, stdin)
+    return finish(_spawn([*_UTF8, *args], cwd, stdin=stdin is not None, extra=extra), args, stdin)
 
 
 def try_read(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> bytes | None:
@@ -312,7 +345,7 @@ def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator
     `separator` is what divides the pieces in the output. The command is killed if the caller stops early. Raises
     GitFailed after the last piece if the command failed.
     """
-    process = _spawn(args, cwd, stdin=False, extra=_READING)
+    process = _spawn([*_UTF8, *args], cwd, stdin=False, extra=_READING)
     rest = b""
     try:
         blocks = process.output() if hasattr(process, "output") else iter(process.stdout.read, b"")
@@ -354,7 +387,7 @@ def write(
 def _spawn(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None = None) -> Process:
     try:
         if hasattr(os, "posix_spawnp"):
-            return Process(["git", "-C", os.fspath(cwd), *args], environment(extra), has_stdin=stdin)
+            return Process(["git", "-C", os.fspath(cwd), *args], environment(extra, cwd), has_stdin=stdin)
         return _spawn_with_popen(args, cwd, stdin, extra)
     except FileNotFoundError:
         raise MemctlError("the program `git` was not found", "install Git 2.34 or newer") from None
@@ -367,7 +400,7 @@ def _spawn_with_popen(args: Sequence[str], cwd: Path, stdin: bool, extra: Mappin
     popen = subprocess.Popen(
         ["git", *args],
         cwd=cwd,
-        env=environment(extra),
+        env=environment(extra, cwd),
         stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -89,6 +89,21 @@ def _running_git(lock: Path) -> list[str] | None:
     return sorted(name for name in os.listdir("/proc") if name.isdecimal() and _is_git_in(Path("/proc", name), roots))
 
 
+def folder_of_calling_git() -> Path | None:
+    """Return the folder in which the Git works that called this process, such as by a hook; None if this is unknown.
+
+    It is the top of the worktree, to which the variables are relative that Git sets. Only Linux has /proc.
+    """
+    process = os.getppid()
+    with suppress(OSError, ValueError, IndexError):
+        while process > 1:
+            folder = Path(f"/proc/{process}")
+            if (folder / "comm").read_text().strip() == "git":
+                return Path(os.readlink(folder / "cwd"))
+            process = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    return None
+
+
 def _is_git_in(process: Path, roots: set[str]) -> bool:
     """Return whether a process, given by its folder in /proc, is a Git at work in one of some folders.
 

@@ -181,35 +181,8 @@ def _runs_other_hooks(repository: Repository, files: Sequence[Path]) -> bool:
 
 def _is_converted(repository: Repository, files: Mapping[str, bytes | None]) -> bool:
     """Return whether Git stores something other than the bytes on disk: by its attributes, or LF in place of CR LF."""
-    if any(content is not None and b"\r" in content for content in files.values()):
-        return True
-    folders = {""}
-    for path in files:
-        parts = path.split("/")[:-1]
-        folders.update("/".join(parts[: i + 1]) for i in range(len(parts)))
-    global_file = repository.settings().get("core.attributesfile") or os.path.join(
-        os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git", "attributes"
-    )
-    candidates = [repository.top / folder / ".gitattributes" for folder in folders]
-    candidates += [repository.common_dir / "info" / "attributes"]
-    candidates.append(Path(os.path.expanduser(global_file)))
-    if not any(_may_name_filters(file) for file in candidates):
-        return False
-    listed = b"\0".join(os.fsencode(path) for path in files)
-    out = git.read(["check-attr", "-z", "--stdin", "filter", "ident", "working-tree-encoding"], repository.top, listed)
-    values = out.split(b"\0")[2::3]
-    return any(value not in (b"unspecified", b"unset") for value in values)
-
-
-def _may_name_filters(attributes: Path) -> bool:
-    """Return whether a file of attributes may set one of those that `_is_converted` asks for, without starting Git."""
-    try:
-        text = attributes.read_bytes()
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return any(word in text for word in (b"filter", b"ident", b"working-tree-encoding", b"[attr]"))
+    has_returns = any(content is not None and b"\r" in content for content in files.values())
+    return has_returns or bool(repository.filters.filtered(files))
 
 
 def _refuse_ignored(prepared: Preparation) -> None:

@@ -16,6 +16,7 @@ from memctl.text.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memctl.git.coprocess import AnsweringProcess
+    from memctl.git.filters import Filters
     from memctl.git.git import Process
     from memctl.git.objects import Objects
 
@@ -79,6 +80,13 @@ class Repository:
         return Objects(self.top)
 
     @cached_property
+    def filters(self) -> Filters:
+        """Which files have a filter in Git, and their texts."""
+        from memctl.git.filters import Filters  # most hooks of agents need it not
+
+        return Filters(self)
+
+    @cached_property
     def hashes(self) -> AnsweringProcess:
         """A Git process that is asked for blob ids of the worktree's files, also of files that are not in Git."""
         from memctl.git.coprocess import AnsweringProcess
@@ -87,7 +95,7 @@ class Repository:
 
     def close(self) -> None:
         """End the processes of this repository; a later query starts them again."""
-        for process in (vars(self).get("objects"), vars(self).get("hashes")):
+        for process in map(vars(self).get, ("objects", "hashes", "filters")):
             if process is not None:
                 process.close()
 

@@ -1,11 +1,11 @@
 """Commits of some paths and nothing else, in one of two ways ("lanes").
 
 - The fast lane stages the paths and adds the commit with `git fast-import`. It runs no hooks, does not sign, and takes
-  15 ms in a repository of 20,000 files, where `git commit --only` takes 67 ms. The index is written first: if the
-  process dies after that, the record is staged and not committed. In the other order the index would still lack the
-  record, and the user's next commit would delete it.
+  15 ms in a repository of 20,000 files, where `git commit --only` takes 67 ms.
 - The `commit --only` lane is used for all that the fast lane can't do: hooks other than memctl's own, signing,
   filters, or a detached HEAD.
+
+In both lanes the user's index stays as it is, and locked, until the branch has moved (`git.index_lock`).
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import msgspec
 
-from memctl.errors import MemctlError
-from memctl.git import git, locks
+from memctl.git import git, index_lock, locks
+from memctl.git.index_lock import IndexLock
 from memctl.git.repository import COMMIT_HOOKS, UNDER_WAY, Repository
 from memctl.text.lazy_regex import lazy_regex
 
-_LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
-# Git's messages about a branch that moved meanwhile (fast-import.c, refs/files-backend.c); they are not translated.
-_RACES = lazy_regex(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
-_FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
+_LOCK_PATIENCE = index_lock.PATIENCE  # seconds to wait for another git process that holds a lock
+# Git's messages about a branch that moved meanwhile (fast-import.c, refs/files-backend.c), which are not translated,
+# and about the file COMMIT_EDITMSG, which two commits at the same moment share (builtin/commit.c).
+_RACES = lazy_regex(
+    r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists"
+    r"|Aborting commit due to empty commit message"
+)
 _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garbage (6,700 / 256, `gc.auto`)
 
 
@@ -70,21 +73,48 @@ def commit(
     the commit, and for an agent also if it would run a Git hook that somebody has edited.
     """
     with closing(prepared.importer) as importer:
-        branch, parent = repository.branch()
+        head = repository.branch()
         hooks = repository.hooks_of_commit()
-        identities = _check_commit(repository, prepared, parent, hooks, by_agent=by_agent)
-        if not branch or _needs_git_commit(repository, files, hooks):
-            return NewCommit(_commit_only(repository, files, message, prepared.variables.dates), branch)
-        # `git fast-import` stores the commit at the same time as `update_index` writes the index.
-        importer.write_commit(branch, parent, files, message, identities)
-        update_index(repository, files)
+        identities = _check_commit(repository, prepared, head[1], hooks, by_agent=by_agent)
         try:
-            made = NewCommit(importer.finish(), branch, parent)
-        except git.GitFailed as error:
-            _reset_index(repository, files)
-            raise _failure(repository, error) from None
+            if not head[0] or _needs_git_commit(repository, files, hooks):
+                return NewCommit(_commit_only(repository, files, message, head, prepared.variables.dates), head[0])
+            made = _import_commit(repository, files, message, head, importer, identities)
+        except locks.LockHeld as error:
+            raise AllPending(error.message, error.hint or "") from None
         _collect_garbage(repository)
         return made
+
+
+def _import_commit(
+    repository: Repository,
+    files: Mapping[str, bytes | None],
+    message: str,
+    head: tuple[str, str],
+    importer: Importer,
+    identities: Sequence[str],
+) -> NewCommit:
+    """Make a commit of `files` on HEAD's branch in the fast lane, and return it."""
+    try:
+        with index_lock.hold(repository, files, importer.process) as held:
+            if held.head != head and (held.head[0] != head[0] or not held.has_changes(files)):
+                raise BranchMoved  # HEAD is on another branch, or at a commit that has the new files already
+            importer.write_commit(*held.head, files, message, identities)
+            made = NewCommit(importer.finish(), *held.head)
+            if not all(_has_content(repository.top / path, content) for path, content in files.items()):
+                held.reset(files)  # somebody has changed a file, such as by `git reset --hard`, and that was staged
+            held.publish()
+    except git.GitFailed as error:
+        raise _failure(repository, error) from None
+    return made
+
+
+def _has_content(file: Path, content: bytes | None) -> bool:
+    """Return whether a file has some content, None for a missing one."""
+    try:
+        return file.read_bytes() == content
+    except OSError:
+        return content is None
 
 
 def _check_commit(
@@ -114,7 +144,7 @@ def _check_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:
 
 def why_unsafe(repository: Repository) -> tuple[str, str]:
     """Return why no commit can be made now, such as a merge, and a hint; two empty texts if one can be made."""
-    if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing_process()):
+    if repository.commit_above():
         why = "another commit is being made: memctl was called by a Git hook"
         return why, "run `memctl commit` once that commit is made"
     if operation := repository.under_way():
@@ -151,35 +181,8 @@ def _runs_other_hooks(repository: Repository, files: Sequence[Path]) -> bool:
 
 def _is_converted(repository: Repository, files: Mapping[str, bytes | None]) -> bool:
     """Return whether Git stores something other than the bytes on disk: by its attributes, or LF in place of CR LF."""
-    if any(content is not None and b"\r" in content for content in files.values()):
-        return True
-    folders = {""}
-    for path in files:
-        parts = path.split("/")[:-1]
-        folders.update("/".join(parts[: i + 1]) for i in range(len(parts)))
-    global_file = repository.settings().get("core.attributesfile") or os.path.join(
-        os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git", "attributes"
-    )
-    candidates = [repository.top / folder / ".gitattributes" for folder in folders]
-    candidates += [repository.common_dir / "info" / "attributes"]
-    candidates.append(Path(os.path.expanduser(global_file)))
-    if not any(_may_name_filters(file) for file in candidates):
-        return False
-    listed = b"\0".join(os.fsencode(path) for path in files)
-    out = git.read(["check-attr", "-z", "--stdin", "filter", "ident", "working-tree-encoding"], repository.top, listed)
-    values = out.split(b"\0")[2::3]
-    return any(value not in (b"unspecified", b"unset") for value in values)
-
-
-def _may_name_filters(attributes: Path) -> bool:
-    """Return whether a file of attributes may set one of those that `_is_converted` asks for, without starting Git."""
-    try:
-        text = attributes.read_bytes()
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return any(word in text for word in (b"filter", b"ident", b"working-tree-encoding", b"[attr]"))
+    has_returns = any(content is not None and b"\r" in content for content in files.values())
+    return has_returns or bool(repository.filters.filtered(files))
 
 
 def _refuse_ignored(prepared: Preparation) -> None:
@@ -219,34 +222,40 @@ def _collect_garbage(repository: Repository) -> None:
 
 
 def _commit_only(
-    repository: Repository, files: Mapping[str, bytes | None], message: str, dates: Mapping[str, str]
+    repository: Repository,
+    files: Mapping[str, bytes | None],
+    message: str,
+    head: tuple[str, str],
+    dates: Mapping[str, str],
 ) -> str:
-    specs, present = _specs(files), _specs(path for path, content in files.items() if content is not None)
-    deadline = time.monotonic() + _LOCK_PATIENCE
+    """Make a commit of `files` with `git commit --only`, and return its id."""
     verified = repository.flag("memctl.verify", default=True)
     verify = [] if verified else ["--no-verify"]
+    deadline = time.monotonic() + _LOCK_PATIENCE
+    args = ["commit", "--only", "--quiet", "--cleanup=whitespace", *verify, "-m", message, *index_lock.FROM_STDIN]
+    variables = {**dates, git.COMMITTING: str(os.getpid()), **IndexLock(repository).variables}
+    # A hook stages what it formats only in the commit; the user's index would revert it.
+    reset = verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit())
     while True:
+        process = git.start_writing(args, repository.top, variables)  # it does nothing before it gets the paths
         try:
-            if present:
-                git.write(["add", "--sparse", *_FROM_STDIN], repository.top, present)
-            args = ["commit", "--only", "--quiet", "--cleanup=whitespace", *verify, "-m", message, *_FROM_STDIN]
-            git.write(args, repository.top, specs, extra={**dates, git.COMMITTING: str(os.getpid())})
-            break
+            with index_lock.hold(repository, files, process.pid) as held:
+                publish = partial(held.publish_if_moved, files if reset else ())
+                git.finish(process, args, index_lock.pathspecs(files), publish)
+                publish()
+                return repository.branch()[1]
         except git.GitFailed as error:
             lock = _blocking_lock(repository, error)
             if lock is not None and time.monotonic() < deadline:
                 time.sleep(0.05)
                 continue
-            _reset_index(repository, files)
             if lock is not None:
                 raise AllPending(*locks.describe(lock)) from None
-            if _RACES.search(error.stderr):
-                raise BranchMoved from None
+            if _RACES.search(error.stderr) or repository.branch() != head:
+                raise BranchMoved from None  # the refusal may be that the branch has all files by now
             raise CommitPending(*_refusal(repository, error)) from None
-    if verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit()):
-        # A hook stages what it formats only in this commit's index; the user's index would revert it.
-        _reset_index(repository, files)
-    return repository.resolve("HEAD")
+        finally:
+            git.end(process)
 
 
 def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
@@ -258,21 +267,6 @@ def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
     if refusal := error.stderr.strip():
         return f"{who} refused the commit:\n{refusal}", hint
     return f"{who} refused the commit and gave no reason", hint
-
-
-def _specs(paths: Iterable[str]) -> bytes:
-    """Return the input for a git command with the options `_FROM_STDIN`, by which it works on some paths."""
-    return b"".join(b":(top,literal)" + os.fsencode(path) + b"\0" for path in paths)
-
-
-def _reset_index(repository: Repository, paths: Iterable[str]) -> None:
-    """Set paths in the index back to HEAD, so that the user's next commit does not contain them."""
-    specs = _specs(paths)
-    with suppress(git.GitFailed, MemctlError):  # if that fails they stay staged; the commit is pending anyway
-        if repository.has_head():
-            git.write(["reset", "--quiet", *_FROM_STDIN], repository.top, specs)
-        else:
-            git.write(["rm", "--cached", "--quiet", "--ignore-unmatch", *_FROM_STDIN], repository.top, specs)
 
 
 def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
@@ -336,7 +330,13 @@ class Variables:
                 return self._values[name]
         try:
             return os.fsdecode(git.read(["var", name], self._repository.top, extra=self.dates)).strip()
-        except git.GitFailed:
+        except git.GitFailed as error:
+            variable = f"GIT_{role}_DATE"
+            if "invalid date format" in error.stderr and variable in os.environ:
+                raise AllPending(
+                    f"Git can't read the date in {variable}, {os.environ[variable]!r}",
+                    f"correct {variable} or unset it, then run `memctl commit`",
+                ) from None
             raise AllPending(
                 "Git does not know who you are",
                 "run `git config --global user.name NAME` and `git config --global user.email ADDRESS`, then `memctl "
@@ -429,6 +429,11 @@ class Importer:
     def __init__(self, repository: Repository) -> None:
         self._process = git.start_writing(_COMMAND, repository.top)
         self._branch, self._has_commit = "", False
+
+    @property
+    def process(self) -> int:
+        """The id of the Git process."""
+        return self._process.pid
 
     def write_commit(
         self,

@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.text.light_typing import IO, Any, cast
+from memctl.text.light_typing import IO, TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    import select
 
 _BLOCK = 1 << 16  # bytes that are read at once
+_LAST_BLOCKS = 16  # blocks read once a program has ended: as much as a pipe can hold, 1 MiB (pipe(7))
+_LOOK_AFTER = 10  # ms after which a program is looked at again that prints nothing
+_WNOHANG = getattr(os, "WNOHANG", 0)
 _SIGKILL = 9  # SIGKILL: the module `signal` makes an enum of 64 names
 # SIGPIPE and SIGXFSZ, which Python ignores: programs that Git runs, such as a hook with `yes | head`, need them.
 _DEFAULT_SIGNALS = (13, 25)
@@ -73,6 +79,8 @@ class Process:
 
     def __init__(self, command: list[str], environ: Mapping[str, str], *, has_stdin: bool) -> None:
         self.returncode: int | Any = None
+        self._code: int | None = None
+        self._pidfd, self._errors = -1, list[bytes]()
         out, err = _pipe(), _pipe()
         stdin_ends = _pipe() if has_stdin else (os.open(os.devnull, os.O_RDONLY), -1)
         child_ends = stdin_ends[0], out[1], err[1]
@@ -88,52 +96,98 @@ class Process:
 
     def kill(self) -> None:
         """Kill the program if it is still running."""
-        if self.returncode is None:
+        if self._code is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, _SIGKILL)
 
-    def communicate(self, data: bytes | None = None) -> tuple[bytes, bytes]:
-        """Write `data` to the program's input, wait for its end, and return the rest of its stdout and stderr."""
+    def communicate(
+        self, data: bytes | None = None, meanwhile: Callable[[], object] | None = None
+    ) -> tuple[bytes, bytes]:
+        """Write `data` to the program's input, wait for its end, and return the rest of its stdout and stderr.
+
+        `meanwhile` is called again and again until then. A process that the program leaves behind, such as the master
+        of an SSH connection or a watcher that a hook started, is not waited for, even if it keeps the streams open.
+        """
         if self.returncode is not None:
             return b"", b""
-        printed: dict[int, list[bytes]] = {stream.fileno(): [] for stream in (self.stdout, self.stderr)}
-        self._exchange(memoryview(data or b""), printed)
+        out = b"".join(self.output(data, meanwhile))
         self.stdout.close()
         self.stderr.close()
-        self.returncode = 0
-        with suppress(ChildProcessError):  # in a forked copy: the process is not its child
-            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        out, err = (b"".join(blocks) for blocks in printed.values())
-        return out, err
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+        self._reap(0)
+        self.returncode = self._code
+        return out, b"".join(self._errors)
 
-    def _exchange(self, rest: memoryview, printed: Mapping[int, list[bytes]]) -> None:
-        """Write the rest of the program's input, and read until it has closed both output streams."""
+    def output(self, data: bytes | None = None, meanwhile: Callable[[], object] | None = None) -> Iterator[bytes]:
+        """Yield what the program prints on standard output, until it ends, and write `data` to its input.
+
+        `communicate` returns what it prints on standard error meanwhile.
+        """
+        out, err, rest = self.stdout.fileno(), self.stderr.fileno(), memoryview(data or b"")
+        poll, reading = self._poll(has_input=bool(rest)), {out, err}
+        pause = None if self._pidfd >= 0 and meanwhile is None else _LOOK_AFTER
+        left = _LAST_BLOCKS  # once the program has ended, others may print for ever
+        while (reading or rest) and left:
+            ready = {number for number, _ in poll.poll(pause)}
+            if meanwhile is not None:
+                meanwhile()
+            if pause == 0:
+                left = left - 1 if ready - {self._pidfd} else 0
+            elif (self._pidfd < 0 or self._pidfd in ready) and self._reap(_WNOHANG):
+                pause = 0
+            for number in ready - {self._pidfd}:
+                if number not in (out, err):
+                    rest = self._feed(rest)
+                    if not rest:
+                        poll.unregister(number)
+                        self._close_stdin()
+                elif not (block := os.read(number, _BLOCK)):
+                    poll.unregister(number)
+                    reading.discard(number)
+                elif number == out:
+                    yield block
+                else:
+                    self._errors.append(block)
+
+    def _poll(self, *, has_input: bool) -> select.poll:
+        """Return what waits for output, for the program's end, and with `has_input` until input can be written."""
         import select  # most hooks of agents start no process
 
-        poll, reading = select.poll(), set(printed)
-        for number in reading:
-            poll.register(number, select.POLLIN)
-        if self.stdin is not None and rest:
+        poll = select.poll()
+        if self._code is None and self._pidfd < 0:
+            with suppress(AttributeError, OSError):  # only Linux has it
+                self._pidfd = os.pidfd_open(self.pid)
+        for number in (self.stdout.fileno(), self.stderr.fileno(), self._pidfd):
+            if number >= 0:
+                poll.register(number, select.POLLIN)
+        if self.stdin is not None and has_input:
             with suppress(BrokenPipeError):
                 self.stdin.flush()
             poll.register(self.stdin.fileno(), select.POLLOUT)
         else:
             self._close_stdin()
-        while reading or rest:
-            for number, _ in poll.poll():
-                if number not in printed:
-                    try:
-                        rest = rest[os.write(number, rest[: select.PIPE_BUF]) :]
-                    except BrokenPipeError:  # nobody reads it any more
-                        rest = rest[:0]
-                    if not rest:
-                        poll.unregister(number)
-                        self._close_stdin()
-                elif block := os.read(number, _BLOCK):
-                    printed[number].append(block)
-                else:
-                    poll.unregister(number)
-                    reading.discard(number)
+        return poll
+
+    def _feed(self, rest: memoryview) -> memoryview:
+        """Write some bytes to the program's input, and return the rest of them; none if nobody reads them any more."""
+        import select
+
+        assert self.stdin is not None
+        try:
+            return rest[os.write(self.stdin.fileno(), rest[: select.PIPE_BUF]) :]
+        except BrokenPipeError:
+            return rest[:0]
+
+    def _reap(self, options: int) -> bool:
+        """Note the program's exit code if it has ended; return whether it has. Without options, wait for the end."""
+        if self._code is None:
+            try:
+                ended, status = os.waitpid(self.pid, options)
+                self._code = os.waitstatus_to_exitcode(status) if ended else None
+            except ChildProcessError:  # in a forked copy: the process is not its child
+                self._code = 0 if not options or self._pidfd >= 0 else None
+        return self._code is not None
 
     def _close_stdin(self) -> None:
         if self.stdin is not None:
@@ -154,6 +208,7 @@ def _pipe() -> tuple[int, int]:
 
 
 LOG = ("log", "--no-show-signature")  # the user's setting log.showSignature would add lines to the output
+_UTF8 = ("-c", "i18n.logOutputEncoding=UTF-8")  # in which names and messages are read, whatever the user's terminal has
 ENGLISH = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # for commands whose messages are parsed
 _READING = {
     **ENGLISH,
@@ -167,16 +222,48 @@ _READING = {
 OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
-def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(extra: Mapping[str, str] | None = None, cwd: Path | None = None) -> dict[str, str]:
     """Return the environment variables for a git command, which Git passes on to the user's hooks.
 
     They are the variables of this process without those that tie Git to one repository, and one that keeps Git from
-    asking for anything at the terminal. `extra` are variables to add, by name.
+    asking for anything at the terminal. `extra` are variables to add, by name. `cwd` is the folder in which the command
+    runs: if GIT_DIR is its repository (`folders_by_environment`), this is passed on.
     """
     env = {name: value for name, value in os.environ.items() if name not in _SCRUBBED}
+    if cwd is not None and (folders := folders_by_environment(cwd)):
+        env["GIT_DIR"], env["GIT_WORK_TREE"] = map(os.fspath, folders)
     env["GIT_TERMINAL_PROMPT"] = "0"
     env.update(extra or {})
     return env
+
+
+def folders_by_environment(folder: Path) -> tuple[Path, Path] | None:
+    """Return the Git directory and the worktree around a folder that GIT_DIR and GIT_WORK_TREE name; None if none.
+
+    Programs that keep dotfiles in Git set them, and have no `.git` in the worktree. A `.git` at or above the folder is
+    followed instead, as in a hook of another repository, for which Git has set GIT_DIR. If GIT_WORK_TREE is not set,
+    the worktree is in the setting core.worktree.
+    """
+    if not os.environ.get("GIT_DIR") or any((above / ".git").exists() for above in (folder, *folder.parents)):
+        return None
+    git_dir = Path(os.path.realpath(os.environ["GIT_DIR"]))
+    worktree = os.environ.get("GIT_WORK_TREE", "")
+    if not worktree and not (worktree := _worktree_setting(git_dir)):
+        return None
+    top = Path(os.path.realpath(worktree))
+    return (
+        (git_dir, top) if (git_dir / "HEAD").is_file() and Path(os.path.realpath(folder)).is_relative_to(top) else None
+    )
+
+
+def _worktree_setting(git_dir: Path) -> str:
+    """Return the value of core.worktree in the config file of a Git directory; "" if it has none."""
+    with suppress(OSError):
+        for line in (git_dir / "config").read_text("utf-8", "replace").splitlines():
+            name, _, value = line.partition("=")
+            if name.strip().lower() == "worktree":
+                return os.path.join(git_dir, value.strip().strip('"'))
+    return ""
 
 
 def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> Process:
@@ -184,7 +271,7 @@ def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None
 
     `args` are its arguments without `git`, and `extra` environment variables to add, by name.
     """
-    return _spawn(args, cwd, stdin=False, extra={**_READING, **(extra or {})})
+    return _spawn([*_UTF8, *args], cwd, stdin=False, extra={**_READING, **(extra or {})})
 
 
 def start_answering(args: Sequence[str], cwd: Path) -> Process:
@@ -192,25 +279,32 @@ def start_answering(args: Sequence[str], cwd: Path) -> Process:
 
     `args` are its arguments without `git`. Questions are written to the process's standard input.
     """
-    return _spawn(args, cwd, stdin=True, extra=_READING)
+    return _spawn([*_UTF8, *args], cwd, stdin=True, extra=_READING)
 
 
-def start_writing(args: Sequence[str], cwd: Path) -> Process:
+def start_writing(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> Process:
     """Start a git command that changes something, in the folder `cwd`; `args` are its arguments without `git`.
 
-    The function `finish` sends the command its input and returns its output.
+    The function `finish` sends the command its input and returns its output. `extra` are environment variables to add.
     """
-    return _spawn(args, cwd, stdin=True)
+    return _spawn(args, cwd, stdin=True, extra=extra)
 
 
-def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) -> bytes:
+def finish(
+    process: Process,
+    args: Sequence[str],
+    stdin: bytes | None = None,
+    meanwhile: Callable[[], object] | None = None,
+) -> bytes:
     """Wait until a started git command ends, and return its output; `stdin` is what it gets as input.
 
+    `meanwhile` is called again and again until then (not on Windows).
     Raises GitFailed if the command fails. `args` are the arguments it was started with, for the error's message.
     """
-    out, err = process.communicate(stdin)
+    out, err = process.communicate(stdin, meanwhile) if meanwhile else process.communicate(stdin)
     if process.returncode:
-        raise GitFailed(args, process.returncode, err.decode(errors="replace"))
+        answer, printed = err.decode(errors="replace"), out.decode(errors="replace")
+        raise GitFailed(args, process.returncode, answer or printed, printed if answer else "")
     return out
 
 
@@ -235,7 +329,7 @@ def read(
     to run with literal paths. `extra` are environment variables to add, by name.
     """
     extra = {**_READING, **({} if literal else {"GIT_LITERAL_PATHSPECS": "0"}), **(extra or {})}
-    return finish(_spawn(args, cwd, stdin=stdin is not None, extra=extra), args, stdin)
+    return finish(_spawn([*_UTF8, *args], cwd, stdin=stdin is not None, extra=extra), args, stdin)
 
 
 def try_read(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> bytes | None:
@@ -251,10 +345,11 @@ def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator
     `separator` is what divides the pieces in the output. The command is killed if the caller stops early. Raises
     GitFailed after the last piece if the command failed.
     """
-    process = _spawn(args, cwd, stdin=False, extra=_READING)
+    process = _spawn([*_UTF8, *args], cwd, stdin=False, extra=_READING)
     rest = b""
     try:
-        while block := process.stdout.read1(1 << 16):  # type: ignore[attr-defined]
+        blocks = process.output() if hasattr(process, "output") else iter(process.stdout.read, b"")
+        for block in blocks:
             *pieces, rest = (rest + block).split(separator)
             yield from pieces
         if rest:
@@ -277,25 +372,22 @@ def write(
     """
     deadline = time.monotonic() + patience
     while True:
-        process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
-        out, err = process.communicate(stdin)
-        if not process.returncode:
-            return out
-        answer, printed = err.decode(errors="replace"), out.decode(errors="replace")
-        from memctl.git import locks
+        try:
+            return finish(_spawn(args, cwd, stdin=stdin is not None, extra=extra), args, stdin)
+        except GitFailed as error:
+            from memctl.git import locks
 
-        error = GitFailed(args, process.returncode, answer or printed, printed if answer else "")
-        lock = locks.parse(error.stderr, cwd)
-        if lock is None or time.monotonic() >= deadline:
-            error.hint = "; ".join(locks.describe(lock)) if lock and error.hint is None else error.hint
-            raise error
+            lock = locks.parse(error.stderr, cwd)
+            if lock is None or time.monotonic() >= deadline:
+                error.hint = "; ".join(locks.describe(lock)) if lock and error.hint is None else error.hint
+                raise
         time.sleep(0.05)
 
 
 def _spawn(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None = None) -> Process:
     try:
         if hasattr(os, "posix_spawnp"):
-            return Process(["git", "-C", os.fspath(cwd), *args], environment(extra), has_stdin=stdin)
+            return Process(["git", "-C", os.fspath(cwd), *args], environment(extra, cwd), has_stdin=stdin)
         return _spawn_with_popen(args, cwd, stdin, extra)
     except FileNotFoundError:
         raise MemctlError("the program `git` was not found", "install Git 2.34 or newer") from None
@@ -308,7 +400,7 @@ def _spawn_with_popen(args: Sequence[str], cwd: Path, stdin: bool, extra: Mappin
     popen = subprocess.Popen(
         ["git", *args],
         cwd=cwd,
-        env=environment(extra),
+        env=environment(extra, cwd),
         stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -358,9 +450,18 @@ def committing_process() -> str:
     maker = os.environ.get(COMMITTING, "")
     if not maker.isdecimal():
         return ""
-    if os.name != "nt":  # on Windows signal 0 would be Ctrl-C
-        try:
-            os.kill(int(maker), 0)
-        except (OSError, OverflowError):
-            return ""
-    return maker
+    return maker if os.name == "nt" or is_running(int(maker)) else ""
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process with this id of the same user runs; False on Windows, where it can't be found out."""
+    if os.name == "nt":  # signal 0 would be Ctrl-C
+        return False
+    try:
+        os.kill(process, 0)
+    except (OSError, OverflowError):
+        return False
+    try:  # one that has ended and that nobody waits for, as in a container without an init process
+        return not Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].startswith(" Z")
+    except OSError:
+        return True

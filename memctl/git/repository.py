@@ -10,12 +10,13 @@ from functools import cached_property
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.git import git, private_files
+from memctl.git import git, locks, private_files
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memctl.git.coprocess import AnsweringProcess
+    from memctl.git.filters import Filters
     from memctl.git.git import Process
     from memctl.git.objects import Objects
 
@@ -50,6 +51,7 @@ _PARTIAL_CLONE = lazy_regex(r"^\s*(?:promisor\s*(?:=\s*true\s*)?|partialclone\s*
 _REMOTE = lazy_regex(r"^\s*\[remote\s+\"[^\n]*\"\][^\[]*?\burl\s*=", re.IGNORECASE | re.MULTILINE)
 _PATTERN = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN_PREFIX, *_BRANCH_PREFIXES]).replace(".", "[.]")
 _LISTING = ("config", "-z", "--get-regexp", f"^({_PATTERN})")
+INDEX_NOTE = "index-note"  # the file in `Repository.private` with the text of memctl's lock on the index
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 
 
@@ -78,6 +80,13 @@ class Repository:
         return Objects(self.top)
 
     @cached_property
+    def filters(self) -> Filters:
+        """Which files have a filter in Git, and their texts."""
+        from memctl.git.filters import Filters  # most hooks of agents need it not
+
+        return Filters(self)
+
+    @cached_property
     def hashes(self) -> AnsweringProcess:
         """A Git process that is asked for blob ids of the worktree's files, also of files that are not in Git."""
         from memctl.git.coprocess import AnsweringProcess
@@ -86,7 +95,7 @@ class Repository:
 
     def close(self) -> None:
         """End the processes of this repository; a later query starts them again."""
-        for process in (vars(self).get("objects"), vars(self).get("hashes")):
+        for process in map(vars(self).get, ("objects", "hashes", "filters")):
             if process is not None:
                 process.close()
 
@@ -245,12 +254,28 @@ class Repository:
             return False
 
     def index_in_use(self) -> dict[str, str]:
-        """Return {"GIT_INDEX_FILE": path} inside a Git hook that has an index of its own, else {}.
+        """Return {"GIT_INDEX_FILE": path} inside a Git hook of this repository that has an index of its own, else {}.
 
-        Git runs hooks with another index than the worktree's during `git commit --only`, for example.
+        Git runs hooks with another index than the worktree's during `git commit --only`, for example. A hook of another
+        repository may have called memctl for this one.
         """
-        file = os.environ.get("GIT_INDEX_FILE", "")
-        return {"GIT_INDEX_FILE": str(self.top / file)} if file else {}
+        name = os.environ.get("GIT_INDEX_FILE", "")
+        if not name:
+            return {}
+        file = Path(name) if os.path.isabs(name) else (locks.folder_of_calling_git() or self.top) / name
+        owner = next((folder for folder in file.parents if (folder / "HEAD").is_file()), self.git_dir)
+        is_ours = Path(os.path.realpath(owner)) in (self.git_dir, self.common_dir)
+        return {"GIT_INDEX_FILE": str(file)} if is_ours else {}
+
+    def commit_above(self) -> bool:
+        """Return whether this process was called by a hook of a commit that Git or memctl makes in this repository."""
+        if self.index_in_use():
+            return True
+        maker = git.committing_process()
+        try:
+            return maker != "" and maker == (self.shared / "lock").read_text().strip()
+        except OSError:
+            return False
 
     def under_way(self) -> str:
         """Return the unfinished operation that forbids a commit now, such as "a merge"; "" if there is none."""
@@ -387,7 +412,14 @@ def find_top(start: Path) -> Path:
     for folder in (start, *start.parents):
         if (folder / ".git").exists():
             return folder
+    if folders := git.folders_by_environment(start):
+        return folders[1]
     refuse_bare(start)
+    if os.environ.get("GIT_DIR"):
+        raise MemctlError(
+            f"{start} is not in a worktree of the Git repository that GIT_DIR names, {os.environ['GIT_DIR']}",
+            "set GIT_WORK_TREE to the folder that this repository keeps, or unset GIT_DIR",
+        )
     raise MemctlError(
         f"{start} is not in the worktree of a Git repository",
         "memctl keeps a memory in Git: run `git init` first, or `memctl init --git`",
@@ -403,6 +435,17 @@ def refuse_bare(start: Path) -> None:
             )
 
 
+def _refuse_hub(repository: Repository) -> None:
+    """Raise MemctlError in a folder whose `.git` is bare: only its linked worktrees have files."""
+    if git.folders_by_environment(repository.top):
+        return
+    names = ", ".join(str(folder) for folder in repository.worktrees()[1:] if folder.is_dir())
+    raise MemctlError(
+        f"the Git repository of {repository.top} is bare, so this folder has no files of it",
+        f"run memctl in one of its worktrees: {names}" if names else "make a worktree by `git worktree add`",
+    )
+
+
 def open_repository(start: Path) -> Repository:
     """Return the repository whose worktree contains `start`; raises MemctlError outside of a worktree.
 
@@ -410,6 +453,8 @@ def open_repository(start: Path) -> Repository:
     """
     top = find_top(start)
     git_dir = top / ".git"
+    if not git_dir.exists() and (folders := git.folders_by_environment(top)):
+        git_dir = folders[0]
     if git_dir.is_file():  # a linked worktree or a submodule
         kind, _, target = os.fsdecode(git_dir.read_bytes()).strip().partition(": ")
         git_dir = top / target
@@ -423,6 +468,8 @@ def open_repository(start: Path) -> Repository:
     except FileNotFoundError:
         common = git_dir
     repository = Repository(top, git_dir.resolve(), common.resolve())
+    if repository.git_dir == repository.common_dir and repository.own_setting("core.bare") == "true":
+        _refuse_hub(repository)
     for folder in {repository.private, repository.shared}:
         private_files.make_private(folder)
     return repository

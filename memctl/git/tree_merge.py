@@ -100,8 +100,13 @@ def store(repository: Repository, contents: Sequence[bytes]) -> list[str]:
 
 def store_files(repository: Repository, texts: Mapping[str, str], modes: Mapping[str, str] = {}) -> dict[str, Leaf]:
     """Store the texts of files as blobs, and return them by path, each with its mode in `modes` or else "100644"."""
-    blobs = store(repository, [text.encode("utf-8", "surrogateescape") for text in texts.values()])
-    return {path: Leaf(modes.get(path, "100644"), blob) for path, blob in zip(texts, blobs, strict=True)}
+    contents = {path: text.encode("utf-8", "surrogateescape") for path, text in texts.items()}
+    filtered = {path: contents.pop(path) for path in repository.filters.filtered(texts)}  # such as encrypted ones
+    blobs = dict(zip(contents, store(repository, list(contents.values())), strict=True))
+    for path, content in filtered.items():
+        args = ["hash-object", "-w", "--stdin", f"--path={path}"]
+        blobs[path] = git.write(args, repository.top, content).decode().strip()
+    return {path: Leaf(modes.get(path, "100644"), blobs[path]) for path in texts}
 
 
 def edit_tree(repository: Repository, tree: str, changes: Mapping[str, Leaf | None]) -> str:

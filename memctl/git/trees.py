@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -46,10 +46,13 @@ def parse(out: bytes) -> Iterator[TreeEntry]:
             yield TreeEntry(path.decode("utf-8", "backslashreplace"), columns[2].decode(), columns[0] in REGULAR)
 
 
-def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str, bytes | None]:
+def blobs(
+    repository: Repository, wanted: Iterable[str], limit: int, paths: Mapping[str, str] | None = None
+) -> dict[str, bytes | None]:
     """Return the contents of blobs, by blob id; the content is None if it has more than `limit` bytes.
 
-    Raises MemctlError for a blob that Git has lost.
+    `paths` are paths of the blobs' files, by blob id: if Git's attributes ask for a filter there, such as git-crypt's,
+    the content is what a checkout writes. Raises MemctlError for a blob that Git has lost.
     """
     names = list(dict.fromkeys(wanted))
     contents: dict[str, bytes | None] = {}
@@ -59,6 +62,10 @@ def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str
                 f"the repository lacks the Git object {name}", "`git fsck` lists everything that is missing"
             )
         contents[name] = item.data
+    blobs_by_path = {path: blob for blob, path in (paths or {}).items() if contents.get(blob) is not None}
+    if filtered := repository.filters.filtered(blobs_by_path):
+        texts = repository.filters.texts({path: blobs_by_path[path] for path in filtered})
+        contents |= {blobs_by_path[path]: text for path, text in texts.items()}
     return contents
 
 
@@ -85,6 +92,8 @@ def blob_ids(repository: Repository, revision: str, paths: Iterable[str]) -> dic
 def text(repository: Repository, revision: str, path: str) -> str | None:
     """Return the text of a file at a revision; None if it has no such file, or if there is no such revision."""
     data = git.try_read(["show", f"{revision}:{path}"], repository.top)
+    if data is not None and repository.filters.filtered([path]):
+        data = git.read(["cat-file", "--filters", f"{revision}:{path}"], repository.top)
     return None if data is None else data.decode(errors="replace")
 
 

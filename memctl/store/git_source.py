@@ -72,7 +72,8 @@ def index_texts(memory: Memory, paths: Sequence[str]) -> dict[str, str]:
         return {}
     blobs = {entry.path: entry.blob for entry in index.entries(memory.repository, memory.prefix)}
     wanted = {path: blob for path in paths if (blob := blobs.get(memory.tracked(path)))}
-    contents = trees.blobs(memory.repository, wanted.values(), files.MAX_BYTES)
+    places = {blob: memory.tracked(path) for path, blob in wanted.items()}
+    contents = trees.blobs(memory.repository, wanted.values(), files.MAX_BYTES, places)
     raw = {path: contents[blob] for path, blob in wanted.items()}
     return {path: text.decode(errors="replace") for path, text in raw.items() if text is not None}
 
@@ -179,8 +180,8 @@ class InGit:
     def _fetch(self, paths: Sequence[str]) -> None:
         """Read some files at once, which is faster than one by one."""
         entries = [self._entries[path] for path in paths]
-        wanted = [entry.blob for entry in entries if entry.is_regular and entry.blob not in self._contents]
-        self._contents |= trees.blobs(self._memory.repository, wanted, files.MAX_BYTES)
+        wanted = {entry.blob: entry.path for entry in entries if entry.is_regular and entry.blob not in self._contents}
+        self._contents |= trees.blobs(self._memory.repository, wanted, files.MAX_BYTES, wanted)
 
 
 class _Worktree(Protocol):

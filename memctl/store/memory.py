@@ -11,7 +11,7 @@ from pathlib import Path
 from memctl.errors import MemctlError
 from memctl.git import trust
 from memctl.git.git import GitFailed
-from memctl.git.repository import Repository, open_repository
+from memctl.git.repository import INDEX_NOTE, Repository, open_repository
 from memctl.git.status import StatusProcess
 from memctl.record import config as configuration
 from memctl.record import ids
@@ -252,9 +252,29 @@ def open_memory(start: Path, environ: Mapping[str, str], status: StatusProcess |
         repository = open_repository(folder.parent)
     else:
         repository, folder = status.repository, status.repository.top / status.prefix
-    memory = Memory(folder, repository, environ, read_config(folder))
+    if os.path.exists(f"{repository.private}/{INDEX_NOTE}"):
+        from memctl.git import index_lock  # seldom needed
+
+        index_lock.recover_if_idle(repository)
+        status = None  # its answer is from before
+    try:
+        config = read_config(folder)
+    except MemctlError:
+        _refuse_encoded(repository, folder)
+        raise
+    memory = Memory(folder, repository, environ, config)
     memory.asked = status
     return memory
+
+
+def _refuse_encoded(repository: Repository, folder: Path) -> None:
+    """Raise MemctlError if the settings can't be read because a filter of Git's, such as git-crypt's, is not set up."""
+    file = (folder / CONFIG).relative_to(repository.top).as_posix()
+    if repository.filters.filtered([file]):
+        raise MemctlError(
+            f"{file} can't be read: .gitattributes gives it a filter, which has not decoded it in this clone",
+            "set up the filter as its program says, such as by `git-crypt unlock` or `git lfs pull`",
+        )
 
 
 def open_for_agent(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
@@ -36,18 +37,38 @@ def find(start: Path) -> tuple[Path, Path]:
     for folder in (start, *start.parents):
         candidate = folder / FOLDER
         refuse_link(candidate)
+        refuse_repository(candidate)
         if (candidate / CONFIG).is_file():
             return top, candidate
         if candidate.is_dir():
             refuse_foreign(candidate)
         if folder == top:
             break
+    raise MemctlError(f"there is no memory in {top}", _hint(top), kind="no-memory")
+
+
+def _hint(top: Path) -> str:
+    """Return what to do about a worktree without a memory; raises MemctlError if it can have none."""
     from memctl.git import index  # somebody may have deleted the folder
 
-    is_in_git = index.is_tracked(top, f"{FOLDER}/{CONFIG}")
-    raise MemctlError(
-        f"there is no memory in {top}", RESTORE if is_in_git else "`memctl init` creates one", kind="no-memory"
-    )
+    open_repository(top)
+    if index.is_tracked(top, f"{FOLDER}/{CONFIG}"):
+        return RESTORE
+    if above := next((folder for folder in top.parents if (folder / FOLDER / CONFIG).is_file()), None):
+        return (
+            f"{top} is a repository of its own, such as a submodule, inside of {above}, which has a memory: `memctl -C"
+            f" {shlex.quote(str(above))} …` uses that, and `memctl init` creates another one here"
+        )
+    return "`memctl init` creates one"
+
+
+def refuse_repository(folder: Path) -> None:
+    """Raise MemctlError if a `.memory/` is a submodule or another Git repository of its own."""
+    if (folder / ".git").exists():
+        raise MemctlError(
+            f"{folder} is a Git repository of its own, such as a submodule",
+            "memctl keeps a memory in the repository of its project: make it an ordinary folder there",
+        )
 
 
 def ask(start: Path, *, settings: bool = False) -> StatusProcess:

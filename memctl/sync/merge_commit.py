@@ -93,9 +93,15 @@ def assemble(
 def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequence[str]) -> None:
     """Raise MemctlError if `theirs`, the commit of the remote's branch, can't be merged into this branch.
 
-    That is so if the two have no common commit (`bases` is empty), or if the memory in `theirs` is deleted or has a
-    newer format.
+    That is so if the two have no common commit (`bases` is empty), if the memory in `theirs` is deleted or has a newer
+    format, or if the memory's files have a filter in Git, such as git-crypt's: their stored texts can't be merged.
     """
+    if filtered := memory.repository.filters.filtered(map(memory.tracked, (CONFIG, "decisions/record.md"))):
+        folder = filtered[0].rpartition("/")[0]
+        raise MemctlError(
+            f".gitattributes gives files in {folder}/ a filter, and memctl can't merge what Git stores of them",
+            f"`git merge {upstream.name}` merges them; `memctl sync` pushes the result",
+        )
     if not bases:
         shallow = bool(memory.repository.shallow())
         message = f"{upstream.name} and this branch have no commit in common"

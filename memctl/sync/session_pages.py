@@ -88,7 +88,7 @@ def _find_credentials(memory: Memory, since: list[str]) -> tuple[dict[str, str],
     listed = git.read(["rev-list", "--objects", *since], repository.top).decode(errors="surrogateescape")
     pairs = (line.partition(" ") for line in listed.splitlines())
     names = {blob: name for blob, _, name in pairs if _below_memory(name)}
-    contents = trees.blobs(repository, names, files.MAX_BYTES)
+    contents = trees.blobs(repository, names, files.MAX_BYTES, names)
     secrets, unfit = {}, {}
     for blob, name in names.items():
         content = contents[blob]

@@ -375,7 +375,8 @@ def committed_texts(memory: Memory, committed: Collection[str]) -> dict[str, str
         blobs = trees.blob_ids(memory.repository, "HEAD", map(memory.tracked, edited))
     except GitFailed:  # there is no commit yet
         blobs = {}
-    contents = trees.blobs(memory.repository, blobs.values(), files.MAX_BYTES)
+    places = {blob: path for path, blob in blobs.items()}
+    contents = trees.blobs(memory.repository, places, files.MAX_BYTES, places)
     raw = {path: contents.get(blobs.get(memory.tracked(path), "")) for path in edited}
     return {path: None if text is None else text.decode(errors="replace") for path, text in raw.items()}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from memctl.git import git
+from memctl.git.repository import INDEX_NOTE
 from memctl.store import files, journal, memory_root, pending_state
 from memctl.store.journal import WRITING, PendingEntry
 from memctl.store.memory import Memory
@@ -15,6 +17,11 @@ def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
     were undone outside of memctl are marked, and with `remark` reported to the user once. Raises MemctlError if a move
     can't be finished.
     """
+    if (memory.repository.private / INDEX_NOTE).exists() and not git.committing_process():
+        from memctl.git import index_lock  # seldom needed
+
+        index_lock.recover(memory.repository)
+        memory.asked = None  # Git's answer is from before
     if (memory.repository.private / memory_root.MOVE).exists():
         from memctl.write import checkout_log  # seldom needed
 

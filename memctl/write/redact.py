@@ -224,7 +224,8 @@ def _find(plan: _Plan, paths: Iterable[str], texts: dict[str, str]) -> None:
 def _find_staged(memory: Memory, plan: _Plan, paths: Sequence[str]) -> None:
     """Find the secrets in the staged texts of files, which the disk may no longer have."""
     entries = index.entries(memory.repository, *map(memory.tracked, paths)) if paths else []
-    contents = trees.blobs(memory.repository, [entry.blob for entry in entries if entry.is_regular], files.MAX_BYTES)
+    places = {entry.blob: entry.path for entry in entries if entry.is_regular}
+    contents = trees.blobs(memory.repository, places, files.MAX_BYTES, places)
     for entry in entries:
         path, content = entry.path.removeprefix(f"{memory.prefix}/"), contents.get(entry.blob)
         plan.secrets = redact_file.find(path, (content or b"").decode(errors="replace")) | plan.secrets

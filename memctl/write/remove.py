@@ -218,7 +218,7 @@ def _file_at(memory: Memory, path: str, revision: str | None) -> str:
                 f"the revision {revision} has no {ids.id_in_path(path) or tracked}",
                 f"`memctl log {ids.id_in_path(path) or tracked}` lists the revisions that have it",
             )
-    content = trees.blobs(memory.repository, [blob], files.MAX_BYTES)[blob]
+    content = trees.blobs(memory.repository, [blob], files.MAX_BYTES, {blob: tracked})[blob]
     if content is None:
         raise MemctlError(f"the version to restore of {path} has more than {files.MAX_BYTES:,} bytes")
     try:

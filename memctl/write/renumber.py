@@ -144,8 +144,9 @@ def conflicting_records(memory: Memory, snapshot: Snapshot) -> list[SeparateReco
     """
     homes = {record.memory_id for record in snapshot.records}
     unmerged = index.conflicting_files(memory.repository, memory.prefix)
-    wanted = {blob for sides in unmerged.values() for blob in (sides.base, sides.ours, sides.theirs) if blob}
-    contents = trees.blobs(memory.repository, wanted, files.MAX_BYTES)
+    versions = ((path, blob) for path, sides in unmerged.items() for blob in (sides.base, sides.ours, sides.theirs))
+    wanted = {blob: path for path, blob in versions if blob}
+    contents = trees.blobs(memory.repository, wanted, files.MAX_BYTES, wanted)
     records: list[SeparateRecord] = []
     for tracked, sides in unmerged.items():
         path = tracked[len(memory.prefix) + 1 :]
@@ -282,7 +283,8 @@ def _staged_texts(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | 
     """Return the staged texts of some files by path, None for one in conflict; what is not in the index is left out."""
     wanted = {memory.tracked(path): path for path in paths}
     entries = [entry for entry in index.entries(memory.repository, memory.prefix) if entry.path in wanted]
-    contents = trees.blobs(memory.repository, [entry.blob for entry in entries], files.MAX_BYTES)
+    places = {entry.blob: entry.path for entry in entries}
+    contents = trees.blobs(memory.repository, places, files.MAX_BYTES, places)
     texts = ((entry, (contents[entry.blob] or b"").decode(errors="replace")) for entry in entries)
     return {wanted[entry.path]: clean_newlines(text) if entry.is_regular else None for entry, text in texts}
 

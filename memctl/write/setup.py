@@ -15,7 +15,7 @@ from memctl.record import frontmatter
 from memctl.record.change import Change, Write
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.store.memory_root import CONFIG, FOLDER, RESTORE, refuse_foreign, refuse_link
+from memctl.store.memory_root import CONFIG, FOLDER, RESTORE, refuse_foreign, refuse_link, refuse_repository
 from memctl.write import documents
 
 
@@ -43,6 +43,7 @@ def plan(
     parent = start.resolve() if here else repository.top
     folder = parent / FOLDER
     refuse_link(folder)
+    refuse_repository(folder)
     refuse_foreign(folder)
     if (folder / CONFIG).exists():
         raise MemctlError(f"this repository already has a memory: {folder}", "`memctl status` shows what it has")

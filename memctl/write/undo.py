@@ -85,7 +85,8 @@ def versions(memory: Memory, paths: Iterable[str], before: str, after: str) -> l
     rendered = memory.tracked(_RENDERED)
     paths = [path for path in paths if path.startswith(f"{memory.prefix}/") and not path.startswith(rendered)]
     sides = [trees.blob_ids(memory.repository, name, paths) if name else {} for name in (before, after)]
-    texts = trees.blobs(memory.repository, {blob for side in sides for blob in side.values()}, files.MAX_BYTES)
+    places = {blob: path for side in sides for path, blob in side.items()}
+    texts = trees.blobs(memory.repository, places, files.MAX_BYTES, places)
     result = []
     for tracked in paths:
         path = tracked.removeprefix(f"{memory.prefix}/")

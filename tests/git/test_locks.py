@@ -6,12 +6,14 @@ import os
 import re
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from memctl.git import locks
 from memctl.git.commits import Importer, update_index
+from memctl.git.index_lock import IndexLock
 from memctl.git.repository import open_repository
 from tests.conftest import Memctl, commits, git
 from tests.write.test_mishaps import hook
@@ -35,6 +37,7 @@ def lane(request: pytest.FixtureRequest, repo: Path) -> str:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memctl.git.commits._LOCK_PATIENCE", 0.2)
+    monkeypatch.setattr("memctl.git.index_lock.PATIENCE", 0.2)
 
 
 @pytest.mark.usefixtures("lane")
@@ -163,16 +166,16 @@ def test_commit_with_user_hooks_that_lost_a_race_is_tried_again(
 def test_change_in_a_quicker_commit_is_not_committed_twice(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish, done = Importer.finish, []
+    take, done = IndexLock.take, []
 
-    def slower(self: Importer) -> str:
+    def slower(self: IndexLock, paths: Iterable[str], process: int) -> None:
         if not done:
             done.append(1)
             git(repo, "add", "-A")
             git(repo, "commit", "-qm", "quicker, with all")
-        return finish(self)
+        take(self, paths, process)
 
-    monkeypatch.setattr(Importer, "finish", slower)
+    monkeypatch.setattr(IndexLock, "take", slower)
     before = commits(repo)
     memctl("learn", "Slower")
     assert commits(repo) == before + 1

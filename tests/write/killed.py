@@ -2,7 +2,7 @@
 
     python -m tests.write.killed N ARGUMENTS…
 
-A step is a rename, a deletion, a flush or the start of a process, and the moment after each of them.
+A step is a rename, a link, a deletion, a flush or the start of a process, and the moment after each of them.
 With 0 nothing is killed, and the last word on stderr is how many steps there were.
 
 Without arguments it is a server, which `run` asks: it has imported memctl, and forks for each run. So a run is a
@@ -83,7 +83,7 @@ def _become(out: int, err: int, env: dict[str, str]) -> None:
 def _run(step: int, args: Sequence[str]) -> NoReturn:
     global _left
     _left = step
-    for name in ("replace", "unlink", "fsync", "ftruncate"):
+    for name in ("replace", "link", "unlink", "fsync", "ftruncate"):
         setattr(os, name, _watched(getattr(os, name)))
     git.Process = _Process  # type: ignore[misc]
     try:

@@ -81,6 +81,11 @@ def is_unknown(environ: Mapping[str, str]) -> bool:
     return not _has_terminal() and shell_of(environ) is None
 
 
+def may_be_read_by_agent(environ: Mapping[str, str]) -> bool:
+    """Return whether an agent may read what this process prints: its program runs it, or there is no terminal."""
+    return shell_of(environ) is not None or not _has_terminal()
+
+
 def may_write_outside(environ: Mapping[str, str]) -> bool:
     """Return whether memctl may write files outside of the repository: for a person, or a script that has a name."""
     named = environ.get("MEMCTL_AGENT") or environ.get(TRUST)

@@ -115,11 +115,7 @@ def _below_memory(tracked: str) -> str:
     return name if name.endswith((".md", ".json")) else ""
 
 
-SHARE = "memctl.sharePages"
-_STAY = (
-    "pages of sessions and checkpoints stay in this clone, because the hook {} does not see them: if the remote may"
-    f" have them, `git config {SHARE} true`"
-)
+SHARE = "memctl.sharePages"  # the Git setting by which pages are pushed that no hook of the user has seen
 _SHOWN = 5  # pages that are named
 _TRIES = 20  # to push, each time after another clone was first
 
@@ -140,7 +136,7 @@ def sync_pages(memory: Memory, done: SyncResult, remote: str, *, push: bool, dry
         taken = new != before and bool(theirs)
         may = Publishable(theirs, new)
         if push and new != theirs and (hook := unseen_by(memory)):
-            push, done = False, done.with_warning(_STAY.format(hook))
+            push, done = False, msgspec.structs.replace(done, sessions_unseen=hook)
         if push and new != theirs:
             may = _publishable(memory, new, theirs, dry_run=dry_run)
             redacted = tuple(dict.fromkeys((*redacted, *may.redacted)))  # if a push is lost, the next try finds none

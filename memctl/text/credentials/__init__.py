@@ -1,5 +1,17 @@
 """Find and redact credentials in a text, by a table of rules."""
 
-from memctl.text.credentials.finder import GIVEN, MARK, STATED, Span, describe, find, is_in, lines, mark_pattern, redact
+from memctl.text.credentials.finder import (
+    GIVEN,
+    MARK,
+    RANDOM,
+    STATED,
+    Span,
+    describe,
+    find,
+    is_in,
+    lines,
+    mark_pattern,
+    redact,
+)
 
-__all__ = ["GIVEN", "MARK", "STATED", "Span", "describe", "find", "is_in", "lines", "mark_pattern", "redact"]
+__all__ = ["GIVEN", "MARK", "RANDOM", "STATED", "Span", "describe", "find", "is_in", "lines", "mark_pattern", "redact"]

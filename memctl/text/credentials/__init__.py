@@ -8,10 +8,24 @@ from memctl.text.credentials.finder import (
     Span,
     describe,
     find,
+    fingerprint,
     is_in,
     lines,
     mark_pattern,
     redact,
 )
 
-__all__ = ["GIVEN", "MARK", "RANDOM", "STATED", "Span", "describe", "find", "is_in", "lines", "mark_pattern", "redact"]
+__all__ = [
+    "GIVEN",
+    "MARK",
+    "RANDOM",
+    "STATED",
+    "Span",
+    "describe",
+    "find",
+    "fingerprint",
+    "is_in",
+    "lines",
+    "mark_pattern",
+    "redact",
+]

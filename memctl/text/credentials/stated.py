@@ -72,7 +72,7 @@ def stated_secrets(text: str) -> Iterator[tuple[int, int]]:
     if any(word in lower for word in _WORDS):
         yield from (match.span(1) for match in _PHRASE.finditer(text) if _is_phrase(match[1]))
     if any(word in lower for word in _CODES):
-        yield from (match.span(1) for match in _CODE.finditer(text) if any(map(str.isdigit, match[1])))
+        yield from (match.span(1) for match in _CODE.finditer(text) if _is_code(match[1]))
     if any(word in lower for word in _LOGINS):
         yield from _logins(text)
     if any(word in lower for word in _KEYS):
@@ -81,6 +81,12 @@ def stated_secrets(text: str) -> Iterator[tuple[int, int]]:
             if not _OF_HASH.search(lower, max(0, match.start(group) - 40), match.end() + 20):
                 yield match.span(group)
     yield from (match.span() for match in _CARD.finditer(text) if _is_card(match[0]))
+
+
+def _is_code(value: str) -> bool:
+    """Return whether a value may be a code: digits, or groups with a digit, or letters and digits that alternate."""
+    changes = len(re.findall(r"[a-z](?=\d)|\d(?=[a-z])", value, re.IGNORECASE))
+    return any(map(str.isdigit, value)) and (not value.isalnum() or value.isdigit() or changes > 1)
 
 
 def _is_phrase(value: str) -> bool:

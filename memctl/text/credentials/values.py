@@ -189,7 +189,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         r"|(?:sha|md|[hr]s|es|aes|rsa|base|utf|oauth|https?|tls|ssl|ed|argon|pbkdf|u?int|float|ipv|ec|web\w{0,4}|log|\w)"
         r"[-_]?\d{1,5}(?:[-_]?[a-z]{0,6}\d{0,3})?",
         # In prose: digits with a unit, hashes and ids, snake case, terms with a digit at their end, calls and options.
-        "code": r"[\d.,]+[a-z%]{0,6}|[0-9a-f]{7,64}|[a-z0-9]+(?:_[a-z0-9]+)+"
+        "code": r"[\d.,]+[a-z%]{0,6}|[0-9a-f]{7,64}=?|[a-z0-9]+(?:_[a-z0-9]+)+"
         r"|(?:[a-z]{4,}\d{1,4})+[a-z]*|[a-z]+\d{1,4}|[A-Z]{2,4}-[\d-]+(?:[a-z]\w{3}-\d+)?|.*[(\[{=<>].*"
         r"|[@#$%&?+].*|\w+@[\w.-]+|.*://.*",
         # What is said of passwords, and types, labels and names of variables that hold one.
@@ -370,6 +370,8 @@ def _may_be_secret(value: str, quoted: bool) -> bool:
         return False
     if quoted:
         return True
+    if "/" in value and "?" in value:
+        return False  # a path with letters beyond ASCII, for which `?` stands
     return _patterns()["expression"].fullmatch(value) is None and ("/" not in value or is_random(value))
 
 

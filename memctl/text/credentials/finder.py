@@ -94,6 +94,7 @@ _NUMBER, _START = "I", 4  # a type of `array`, and its size in bytes
 _IDENTIFIER = f"{string.ascii_letters}{string.digits}_-."
 _LONG_WORD = lazy_regex(r"[\w.:|/+=-]{24,}", re.ASCII)
 _FINGERPRINT = 8  # bytes: too few to find a password by them alone, enough that no two values of a project are equal
+_AROUND_VALUE = " \t\n\"'`.,;:!?)(<>"  # what may surround a value in a sentence
 _PASSES = 8  # of `redact`, since a mark can make another credential visible
 
 
@@ -154,10 +155,14 @@ def describe(text: str, span: Span) -> str:
 
 
 def fingerprint(text: str, span: Span) -> str:
-    """Return a short hash of a credential, by which a user can allow this value (`Memory.allowed_secrets`)."""
+    """Return a short hash of a credential, by which a user can allow this value (`Memory.allowed_secrets`).
+
+    Quotes and the end of a sentence around the value do not count.
+    """
     from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
 
-    return blake2b(text[span.start : span.end].encode(errors="replace"), digest_size=_FINGERPRINT).hexdigest()
+    value = text[span.start : span.end].strip(_AROUND_VALUE)
+    return blake2b(value.encode(errors="replace"), digest_size=_FINGERPRINT).hexdigest()
 
 
 def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:

@@ -97,7 +97,7 @@ def answer(
     """
     if environ.get(GUARD):
         return ""
-    environ = agent_env.without_trust(environ)
+    environ = agent_env.without_trust(environ, is_hook=True)
     try:
         payload = parse(data)
     except ValueError as error:
@@ -171,7 +171,7 @@ def _is_trusted(repository: Repository, folder: SessionDir, what: str, environ: 
 
     For a tool call Git is not asked: the session's folder exists only in a clone that was trusted at its start.
     """
-    if what in (BEFORE, TOOL) and not environ.get(agent_env.TRUST):
+    if what in (BEFORE, TOOL):
         return trust.is_marked(repository) or (folder.path.exists() and not trust.is_refused(repository))
     return trust.state(repository, environ) == trust.TRUSTED
 

@@ -164,7 +164,12 @@ class Memory:
         A program that is not recognised may be one. `action` says in the message what the agent may not do.
         """
         if (self.by_agent or self.by_unknown) and self.trust == trust.UNKNOWN:
-            who = "a program without a terminal" if self.by_unknown else "an agent"
+            unknown = (
+                "a program that MEMCTL_AGENT names"
+                if self.environ.get("MEMCTL_AGENT")
+                else "a program without a terminal"
+            )
+            who = unknown if self.by_unknown else "an agent"
             script = "; a script or CI job sets MEMCTL_TRUST=1" if self.by_unknown else ""
             raise MemctlError(
                 f"this clone is not trusted, so {who} may not {action}",

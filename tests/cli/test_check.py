@@ -431,6 +431,20 @@ def test_user_allows_a_value_in_the_own_clone_by_the_hash_that_the_refusal_names
     assert memctl("check", where=hooked, code=1).out.count("MEM110") == 2  # the search is not cached as clean
 
 
+def test_rendered_documents_have_no_credential_of_the_code_or_of_a_record(repo: Path, memctl: Memctl) -> None:
+    (repo / "urls.py").write_text('"""Parse https://jo%40email.example:a%20secret9@shop.example/a as a URL."""\n')
+    memctl("section", "add", "Urls", "--path", "urls.py", "--overview", "See §4.urls.py.")
+    memctl("config", "docs", "true", code=None)
+    memctl("render")
+    assert "redacted: " in (repo / ".memory/docs/4-sources.md").read_text()
+    for _ in range(2):
+        assert "MEM110" not in memctl("check", code=None).out
+        memctl("render")
+    memctl("learn", "The token ghp_abcdefghijklmnopqrstuvwxyz0123456789", "--section", "2.1", "--allow-secret")
+    memctl("render")
+    assert "docs/" not in memctl("check", "--select", "MEM110", code=1).out
+
+
 def test_value_that_the_user_allows_passes_commands_and_commits_but_no_other(repo: Path, memctl: Memctl) -> None:
     key = "ghp_abcdefghijklmnopqrstuvwxyz012345678"
     allowed = credentials.fingerprint(f"{key}9", credentials.Span(0, len(key) + 1, ""))

@@ -20,6 +20,7 @@ from memctl.errors import MemctlError
 from memctl.git import history
 from memctl.hooks.guide import TOPICS
 from memctl.record.kinds import BY_PREFIX, KINDS, OTHER_END, STATE
+from memctl.record.notices import for_model
 from memctl.record.record import LISTS, Record
 from memctl.store import agent_env
 from memctl.store import memory as store
@@ -209,7 +210,7 @@ class _MemoryTools:
             memory = self._open(ctx)
             return _with_notice(memory, read(memory, id))
         except MemctlError as error:
-            raise ResourceNotFoundError(error.with_hint) from None
+            raise ResourceNotFoundError(for_model(error.with_hint)) from None
 
 
 class _Tool(Tool):
@@ -262,7 +263,7 @@ def _constant(text: str) -> Callable[[], str]:
 
 def _with_notice(memory: Memory, text: str) -> str:
     """Return a text with a line before it that says how to read it: in a clone that is not trusted, with care."""
-    return (_NOTICE if memory.is_trusted else _FOREIGN) + text
+    return (_NOTICE if memory.is_trusted else _FOREIGN) + for_model(text)
 
 
 def _recall(memory: Memory, query: str) -> str:
@@ -306,10 +307,12 @@ def _list(value: Any) -> Any:
 def _describe_outcome(what: str, written: Written) -> str:
     hints = "".join(f"\nhint: {_in_words_of_tools(hint)}" for hint in written.hints)
     if written.pending:
-        return f"{what} {written.id}; its commit is pending: {written.pending}{hints}"
-    if not written.commit:
-        return f"{written.id}: nothing changed{hints}"
-    return f"{what} {written.id} in commit {written.commit[:_SHORT]}{hints}"
+        text = f"{what} {written.id}; its commit is pending: {written.pending}{hints}"
+    elif not written.commit:
+        text = f"{written.id}: nothing changed{hints}"
+    else:
+        text = f"{what} {written.id} in commit {written.commit[:_SHORT]}{hints}"
+    return for_model(text)
 
 
 # What hints say to do with a command, by a regular expression, and how a client without a shell does it with the tools.
@@ -347,4 +350,4 @@ def _in_words_of_tools(text: str) -> str:
     """Return a message in which what to do is said with the tools where it was said with commands."""
     for pattern, words in _WORDS_OF_TOOLS:
         text = re.sub(pattern, words, text)
-    return text
+    return for_model(text)

@@ -172,7 +172,10 @@ def memctl(repo: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureR
 
     It runs as a script does that names itself or, in a test marked `terminal`, as a person does.
     """
-    wrapper = Terminal if request.node.get_closest_marker("terminal") else io.TextIOWrapper
+    wrapper = io.TextIOWrapper
+    if request.node.get_closest_marker("terminal"):
+        wrapper = Terminal
+        monkeypatch.delenv("MEMCTL_AGENT", raising=False)  # which names programs
 
     def run(*args: str, stdin: str = "", code: int | None = 0, where: Path | None = None) -> Result:
         out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()

@@ -52,7 +52,7 @@ FLOORS = {
 ENTRY = "__main__"  # chooses between `cli` and `hooks`
 INTERFACE = "memctl"  # `memctl/__init__.py` imports `api` when a program asks for it, and nothing by itself
 # What `list` may import, in whatever function, and what it may load of an unchanged memory: as measured, and some more.
-MOST_REACHED, MOST_LOADED = (101, 13_680), (44, 5_115)  # modules, lines of code
+MOST_REACHED, MOST_LOADED = (101, 13_840), (44, 5_130)  # modules, lines of code
 # Inside `window` a room imports only from rooms before its own; what stands beside the rooms puts them together.
 WINDOW = (
     "policy",
@@ -216,7 +216,7 @@ def test_recall_at_a_file_imports_little(repo: Path, memctl: Memctl) -> None:
     memctl("list")
     run = {"tool_name": "Bash", "tool_input": {"command": "cat app.py | grep x > y"}}
     event = json.dumps({"session_id": "s", "cwd": str(repo), "hook_event_name": "PostToolUse", **run})
-    answer = f"print(d.answer(h.CLAUDE_CODE, {event.encode()!r}, {{**os.environ, 'MEMCTL_TRUST': '1'}}))"
+    answer = f"print(d.answer(h.CLAUDE_CODE, {event.encode()!r}, os.environ))"
     loaded = loaded_by(f"import os; from memctl.hooks import dispatch as d, hosts as h; {answer}")
     assert any(made.id in word for word in loaded)  # which are all the words of its output
     assert loaded.isdisjoint({"typing", "msgspec", "sqlite3", "subprocess", "memctl.store.memory"})

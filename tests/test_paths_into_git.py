@@ -334,8 +334,6 @@ def test_a_credential_in_a_name_from_the_environment_is_refused(
     full: Callable[[], Path], memctl: Memctl, monkeypatch: pytest.MonkeyPatch, name: str, variable: str
 ) -> None:
     repo = full()
-    if variable == "GIT_AUTHOR_NAME":  # who is at work, if MEMCTL_AGENT does not say so
-        monkeypatch.delenv("MEMCTL_AGENT")
     before = git(repo, "rev-parse", "HEAD")
     monkeypatch.setenv(variable, SECRETS["github"])
     call(memctl, name, WAYS[name].base, "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from memctl.check.cached_renderer import CachedRenderer
-from memctl.check.credentials import ALLOWED
 from memctl.check.findings import CheckContext, StagedWork
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index, trees
@@ -59,9 +58,7 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
         documents.belong_here(memory, snapshot.config),
         lambda missing: renamed_files.present_paths(memory, snapshot, missing, at=at),
         staged,
-        allowed_secrets=lambda: (
-            (git.try_read(["config", "--get-all", ALLOWED], memory.repository.top) or b"").decode().split()
-        ),
+        allowed_secrets=lambda: memory.allowed_secrets,
         signatures=lambda: {} if at else _signatures(memory, snapshot),
     )
 

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from memctl.check.findings import CheckContext, Finding
 from memctl.record.errors import InvalidRecord, NotRegularFile
 from memctl.store.cache import digest
+from memctl.store.memory import ALLOWED_SECRETS
 from memctl.text import credentials
 from memctl.text.phrases import quantity
 
 _MOST = 20  # findings per file; one more finding counts the rest
 IN_NAME, MORE = "in the file's name, ", "more place"  # by these words `baseline` knows what a message is about
 CODE = "MEM110"
-ALLOWED = "memctl.allowSecret"  # the Git setting with the fingerprints of values that are no credentials
-_FINGERPRINT = 8  # bytes: too few to find a password by them alone, enough that no two values of a project are equal
 _HINT = "`memctl redact FILE` removes the credential; revoke it, too"
 
 
@@ -55,19 +54,13 @@ def secrets(subject: CheckContext) -> Iterator[Finding]:
 def _findings(subject: CheckContext, path: str, text: str, where: str = "", hint: str = _HINT) -> Iterator[Finding]:
     spans = credentials.find(text)
     allowed = subject.allowed_secrets() if spans else ()
-    spans = [span for span in spans if _fingerprint(text, span) not in allowed]
+    spans = [span for span in spans if credentials.fingerprint(text, span) not in allowed]
     for span, line in zip(spans[:_MOST], credentials.lines(text, spans), strict=False):
         column = span.start - text.rfind("\n", 0, span.start)
         message = f"{where}column {column}: the text {credentials.describe(text, span)}"
-        allow = f"; if it is none, `git config --add {ALLOWED} {_fingerprint(text, span)}` lets it pass in this clone"
+        command = f"git config --add {ALLOWED_SECRETS} {credentials.fingerprint(text, span)}"
+        allow = f"; if it is none, `{command}` lets it pass in this clone"
         yield Finding(CODE, path, line, message, f"{hint}{allow if subject.is_staged else ''}")
     if len(spans) > _MOST:
         rest = quantity(len(spans) - _MOST, MORE)
         yield Finding(CODE, path, 1, f"{where}{rest} with what looks like a credential", hint)
-
-
-def _fingerprint(text: str, span: credentials.Span) -> str:
-    """Return a short hash of a credential, by which a user can allow this value."""
-    from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
-
-    return blake2b(text[span.start : span.end].encode(), digest_size=_FINGERPRINT).hexdigest()

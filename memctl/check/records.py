@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from memctl.check.findings import CheckContext, Finding, unreadable
 from memctl.pages import hints
+from memctl.pages.links import FOLDER
 from memctl.record import handoff, ids
 from memctl.record.change import rewords
 from memctl.record.kinds import LEARNING, OTHER_END
@@ -14,6 +15,7 @@ from memctl.record.mentions import REFERENCE
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.text import characters
+from memctl.text.phrases import quantity
 
 
 def readable(subject: CheckContext) -> Iterator[Finding]:
@@ -198,13 +200,15 @@ def contents(subject: CheckContext) -> Iterator[Finding]:
                 yield subject.at_key(codes[name], record.path, "title", message)
 
 
-def control_characters(subject: CheckContext) -> Iterator[Finding]:
-    """Report each line of a record or page with a control character."""
-    snapshot = subject.snapshot
-    for path in (*snapshot.catalogue.with_control_characters(), *(page.path for page in snapshot.outline.pages)):
-        text = snapshot.read(path)
-        if not characters.first_control_character(text):
+def hidden_characters(subject: CheckContext) -> Iterator[Finding]:
+    """Report each file but rendered ones with a control character or an invisible one: the first line with one."""
+    others = (path for path in subject.others if not path.startswith(f"{FOLDER}/"))
+    for path in (*subject.snapshot.catalogue.with_hidden_characters(), *others):
+        text = subject.snapshot.try_read(path) or ""
+        character = characters.first_hidden_character(text)
+        if not character:
             continue
-        for number, line in enumerate(text.split("\n"), 1):
-            if character := characters.first_control_character(line):
-                yield Finding("MEM112", path, number, f"this line has the control character {character!r}")
+        lines = [number for number, line in enumerate(text.split("\n"), 1) if characters.first_hidden_character(line)]
+        kind = "control" if character < "\xa0" else "invisible"
+        more = f"; so have {quantity(len(lines) - 1, 'more line')}" if len(lines) > 1 else ""
+        yield Finding("MEM112", path, lines[0], f"this line has the {kind} character {character!a}{more}")

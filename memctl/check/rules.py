@@ -62,8 +62,11 @@ MEM110 credential error: A file of the memory contains what looks like a credent
 MEM111 oversize-record warning: A record is too long.
     A record of more than 3,000 tokens (the limit of a page of details) leaves no room for others in a pack. Move the
     long part to a file of the repository and refer to it.
-MEM112 control-character warning: A record or page has a control character.
-    A terminal that shows the file may obey the character, and hide or replace text. Delete the character.
+MEM112 hidden-character warning: A file has a control character, or an invisible one.
+    A terminal may obey a control character, and hide or replace text. In invisible characters words can be hidden that
+    a model reads and nobody sees: tags, variation selectors, spaces without width, fillers, marks that turn the order
+    of text. Those that a script or an emoji needs are no finding. memctl gives models U+FFFD in their place. Delete the
+    characters.
 MEM113 unsearched-file warning: A file of the memory can't be searched for credentials.
     The file is too large for memctl, or not UTF-8 text. Look for credentials in it yourself, or move it out of the
     memory.

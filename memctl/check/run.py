@@ -30,7 +30,7 @@ _CHECKS: tuple[tuple[Callable[[CheckContext], Iterator[Finding]], tuple[str, ...
     (records.accepted_decisions, ("MEM109",)),
     (credentials.secrets, ("MEM110", "MEM113")),
     (records.sizes, ("MEM111",)),
-    (records.control_characters, ("MEM112",)),
+    (records.hidden_characters, ("MEM112",)),
     (records.contents, ("MEM114", "MEM115", "MEM116")),
     (records.authors, ("MEM117",)),
     (references.code_of_pages, ("MEM201", "MEM202")),

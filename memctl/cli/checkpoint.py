@@ -194,7 +194,7 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
     if as_json:
         output.json("checkpoint", _data(memory, checkpoint))
     else:
-        output.text(_FORMS[form](checkpoint), newline=False)
+        output.text(_FORMS[form](checkpoint), newline=False, is_pack=True)
     _note_rest(memory, [checkpoint], withheld)
 
 
@@ -249,7 +249,7 @@ def resume_command(
             "\n".join([f"the checkpoint {resumption.checkpoint.checkpoint_id} can't be resumed:", *obstacles]), hint
         )
     else:
-        output.text(resumption.text.text, newline=False)
+        output.text(resumption.text.text, newline=False, is_pack=True)
         _note_missing(resumption.missing)
     _note_rest(memory, [resumption.checkpoint], resumption.withheld)
     ctx.exit(REFUSED if obstacles else OK)

@@ -155,7 +155,7 @@ def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: 
     if as_json or form == "json":
         output.json("event", _data(event))
         return
-    output.text(event_xml(event, compressions(stream.events, event)), newline=False)
+    output.text(event_xml(event, compressions(stream.events, event)), newline=False, is_pack=True)
 
 
 event_command = Group("event", help="Record and show events of a workflow.", no_args_is_help=False)

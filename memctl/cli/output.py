@@ -22,9 +22,12 @@ _COLOURS = {"critical": "red", "high": "yellow", "blocked": "red", "proposed": "
 _OVER = ("resolved", "done", "superseded", "rejected", "wontfix", "archived")
 
 
-def text(line: str = "", *, newline: bool = True) -> None:
-    """Print a text on standard output; on a terminal, control characters in it are replaced."""
-    styled(plain(line), newline=newline)
+def text(line: str = "", *, newline: bool = True, is_pack: bool = False) -> None:
+    """Print a text on standard output, as `plain` makes it harmless.
+
+    `is_pack` says that the text was made for a model, and has marks of its own.
+    """
+    styled(terminal.harmless(line, sys.stdout, is_pack=is_pack), newline=newline)
 
 
 def styled(line: str, *, newline: bool = True) -> None:
@@ -39,7 +42,7 @@ def styled(line: str, *, newline: bool = True) -> None:
 
 
 def plain(value: str) -> str:
-    """Return a text with its control characters replaced; unchanged if standard output is not a terminal."""
+    """Return a text that controls neither a terminal nor an agent's model; unchanged for other readers."""
     return terminal.harmless(value, sys.stdout)
 
 

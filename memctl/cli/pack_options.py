@@ -126,7 +126,7 @@ def deliver(
         data["left_out"] = [msgspec.structs.asdict(left) for left in pack.left_out]
         output.json(kind, data, snapshot.faults, memory)
     elif options.out is None and not options.copy:
-        output.text(pack.text, newline=False)
+        output.text(pack.text, newline=False, is_pack=True)
     else:
         places = [output.name(str(options.out))] if options.out else []
         places += ["the clipboard"] if options.copy else []

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import TextIO
 
 # Patterns are texts here: `re` compiles and keeps each one at its first use. All take 1 ms, and few commands need one.
-# Characters that control a terminal or change the order in which it shows text.
-_CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]"
 # GitHub Actions reads a line of output that begins like this as a command (ActionCommand.TryParseV2 of its runner,
 # which skips blanks before it).
 _COMMAND = r"(^|[\r\n])([^\S\r\n]*)(?=::)"
@@ -24,9 +22,22 @@ _COLOUR_OF = {"error:": 31, "warning:": 33, "hint:": 36}  # red, yellow, cyan
 _LINE_ENDS = "[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 
 
-def harmless(text: str, stream: TextIO) -> str:
-    """Return a text with its control characters replaced if `stream` is a terminal, otherwise unchanged."""
-    return re.sub(_CONTROL, "\N{REPLACEMENT CHARACTER}", text) if stream.isatty() else text
+def harmless(text: str, stream: TextIO, *, is_pack: bool = False) -> str:
+    """Return a text that controls neither the terminal `stream` nor a model, if an agent may read the stream.
+
+    Invisible characters are replaced, and for an agent the marks that control models are escaped. `is_pack` says that
+    this was done when the text was made, and that the marks in it are its own. Text for other readers is unchanged.
+    """
+    if text.isascii() and text.replace("\n", "").isprintable() and not any(sign in text for sign in "<:]"):
+        return text  # as most lines; no module is needed to see that
+    from memctl.store import agent_env
+    from memctl.text.model_text import visible
+
+    if not agent_env.may_be_read_by_agent(os.environ):
+        return visible(text) if stream.isatty() else text
+    from memctl.record.notices import for_model
+
+    return visible(text) if is_pack else for_model(text)
 
 
 def one_line(text: str) -> str:
@@ -35,20 +46,17 @@ def one_line(text: str) -> str:
 
 
 def json(text: str, encoding: str) -> str:
-    r"""Return JSON with escapes for characters that control a terminal, and for those that the encoding lacks.
+    r"""Return JSON with escapes for what controls a terminal or a model, and for characters that the encoding lacks.
 
     Whoever reads the JSON gets the character again from an escape such as `\u202e`.
     """
-    if text.isascii() and "\x7f" not in text:
-        return text
-    if encoding.lower().replace("-", "") != "utf8":
-        return re.sub("[^\x00-\x7e]", _escaped, text)
-    return re.sub(_CONTROL, lambda match: match[0] if match[0] < "\x20" else _escaped(match), text)
+    from memctl.record.notices import json_for_model
+    from memctl.text.model_text import json_escapes
 
-
-def _escaped(match: re.Match[str]) -> str:
-    units = match[0].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    text = json_for_model(text)
+    if encoding.lower().replace("-", "") != "utf8" and not text.isascii():
+        return re.sub("[^\x00-\x7e]", lambda match: json_escapes(match[0]), text)
+    return text
 
 
 class ReaderGone(Exception):

@@ -23,6 +23,7 @@ from memctl.store import agent_env, job_queue
 from memctl.store.memory_root import FOLDER
 from memctl.store.session_dir import SessionDir, find_root
 from memctl.text.light_typing import TYPE_CHECKING, Any, NamedTuple
+from memctl.text.model_text import visible
 
 if TYPE_CHECKING:
     from memctl.git.status import StatusProcess
@@ -96,7 +97,7 @@ def answer(
     """
     if environ.get(GUARD):
         return ""
-    environ = agent_env.without_trust(environ)
+    environ = agent_env.without_trust(environ, is_hook=True)
     try:
         payload = parse(data)
     except ValueError as error:
@@ -120,7 +121,7 @@ def answer(
         return ""
     if what not in (AGENT, BEFORE, END):
         _attempt(call, lambda: live_sessions.note(call.folder, host, payload, place, environ, anew=what == START))
-    text = _try_text(call, lambda: _HANDLERS[what](call))
+    text = visible(_try_text(call, lambda: _HANDLERS[what](call)))
     if behind is not None:
         behind += later
     else:
@@ -170,7 +171,7 @@ def _is_trusted(repository: Repository, folder: SessionDir, what: str, environ: 
 
     For a tool call Git is not asked: the session's folder exists only in a clone that was trusted at its start.
     """
-    if what in (BEFORE, TOOL) and not environ.get(agent_env.TRUST):
+    if what in (BEFORE, TOOL):
         return trust.is_marked(repository) or (folder.path.exists() and not trust.is_refused(repository))
     return trust.state(repository, environ) == trust.TRUSTED
 
@@ -246,7 +247,8 @@ def _recall(call: _EventCall) -> str:
     """Return the memory's text for a prompt; "" if nothing is relevant, or if it takes longer than a start may."""
     from memctl.hooks import recall
 
-    made = _in_time(call, lambda: recall.find(partial(_open_for_search, call), call.folder, call.payload.prompt))
+    open_memory = partial(_open_for_search, call)
+    made = _in_time(call, lambda: recall.find(open_memory, call.folder, call.payload.prompt, call.host.models))
     return recall.give(call.folder, made) if made else ""
 
 
@@ -254,7 +256,8 @@ def _agent(call: _EventCall) -> str:
     """Return the text for a sub-agent that starts, "" if there is none or it takes too long."""
     from memctl.hooks import sub_agents
 
-    return _in_time(call, lambda: sub_agents.context(partial(_open_for_search, call), call.payload, call.folder))
+    open_memory = partial(_open_for_search, call)
+    return _in_time(call, lambda: sub_agents.context(open_memory, call.payload, call.folder, call.host.models))
 
 
 def _note_prompt(call: _EventCall) -> None:

@@ -32,6 +32,7 @@ class Host(NamedTuple):
       None if there is no such event.
     - `most_bytes`: the length in bytes above which the model sees only a preview of an answer; 0 if there is no limit.
     - `reads`: whether memctl reads everything in the host's transcripts, or only the tool calls.
+    - `models`: the family of models by which tokens are counted. Claude's, which count most, stand for an unknown one.
     - `process`: the environment variable with the id of the host's process, "" if there is none.
 
     Settings:
@@ -60,6 +61,7 @@ class Host(NamedTuple):
     second: int = 1
     last: int = 60
     most_bytes: int = 0
+    models: str = "claude"
     process: str = ""
     silent: bool = False
     before: str | None = None
@@ -101,6 +103,7 @@ CODEX = Host(
     ".codex",
     "hooks.json",
     last=3,  # Codex warns of a longer limit
+    models="gpt",
     most_bytes=10_000,  # 2,500 tokens, which Codex counts as 4 bytes each
     home="CODEX_HOME",
     advice="In a project that it trusts, Codex runs hooks once you have approved them (`/hooks` in Codex, again"

@@ -8,6 +8,7 @@ deleted then, and the records can be shown again. A prompt to which nothing is r
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
     from memctl.search.ranking import Result
     from memctl.store.memory import Memory
 
-# Characters that never have more than 1,500 tokens, since prose has at most 0.45 tokens per character
-# (`tokens.families`). Hooks count characters, because loading a tokenizer takes 35 ms.
-_ROOM = 3_300
+# Tokens of the host's model. They are estimated, because loading a tokenizer takes 35 ms; the estimate is raised by
+# what it may be too low by (`tokens.families`).
+_ROOM, _ROOM_OF_SUB_AGENT = 1_500, 300
+_MARGIN = 1.1
 # An item is relevant to a prompt if it has so many of the prompt's telling words: a number, and a share to which words
 # of the title count twice. A long prompt wants several things, so an item is also relevant if the prompt has the last
 # share of its title's words. Of 457 prompts of other projects 61 find something so among 300 imported issues, most of
@@ -44,23 +46,19 @@ code use used using write find show say says said tell here one once two twice a
 """
 _MOST, _LOOKED_AT = 5, 30  # records that are shown, and search results that are judged
 _ASKED = 2_000  # first characters of a prompt, which are searched for
-# `_HOW` has 26 of a sub-agent's 300 tokens (o200k); the estimate of the rest may be 7 % too low (`tokens.families`).
-_ROOM_OF_SUB_AGENT = 250
 _HOW = "The project has a memory (memctl): `memctl search X` finds more; before you change FILE, `memctl why FILE`.\n"
 _RESOLUTION = "Resolution"  # the heading of an issue's text on how it was resolved
 _PACKED = lazy_regex(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-[\da-z-]+) \| ")  # the id of a record that a pack includes whole
 
 
-def find(open_memory: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
+def find(open_memory: Callable[[], Memory], folder: SessionDir, prompt: str, model: str) -> str:
     """Return the answer to a prompt, as JSON for `give`; "" if no record is relevant that was not shown before.
 
     The JSON has the answer's text and the ids of the records in it. `open_memory` opens the memory; it is not called if
     the prompt has too few words to search for. `folder` is memctl's folder for the session, which says which records
-    were shown before.
+    were shown before. The tokens are those of `model`, a model or a family of models.
     """
-    from memctl.text.fit import length
-
-    pack = _pack(open_memory, prompt, folder.shown(), _ROOM, length)
+    pack = _pack(open_memory, prompt, folder.shown(), _ROOM, model)
     if pack is None:
         return ""
     # If all records are too large for a prompt, their titles are shown, once.
@@ -68,14 +66,13 @@ def find(open_memory: Callable[[], Memory], folder: SessionDir, prompt: str) -> 
     return json.dumps([pack.text, sorted(shown)])
 
 
-def for_sub_agent(open_memory: Callable[[], Memory], prompt: str) -> str:
+def for_sub_agent(open_memory: Callable[[], Memory], prompt: str, model: str) -> str:
     """Return the text for a sub-agent that starts: the records relevant to its prompt, and how to find more.
 
-    `open_memory` opens the memory; it is not called if the prompt has too few words to search for.
+    `open_memory` opens the memory; it is not called if the prompt has too few words to search for. The tokens are those
+    of `model`, a model or a family of models.
     """
-    from memctl.tokens.families import estimate
-
-    pack = _pack(open_memory, prompt, (), _ROOM_OF_SUB_AGENT, lambda text: estimate(text, "markdown"))
+    pack = _pack(open_memory, prompt, (), _ROOM_OF_SUB_AGENT, model, f"\n{_HOW}")
     return f"{pack.text}\n{_HOW}" if pack else _HOW
 
 
@@ -84,9 +81,12 @@ def _pack(
     prompt: str,
     shown: Collection[str],
     room: int,
-    size: Callable[[str], int],
+    model: str,
+    below: str = "",
 ) -> Pack | None:
-    """Return what is relevant to a prompt and not shown yet, at most `room` by `size`; None if nothing is.
+    """Return what is relevant to a prompt and not shown yet; with the text `below` it has at most `room` tokens.
+
+    The result is None if nothing is relevant.
 
     A host waits for it at every prompt. So the memory is opened, and the modules that make a pack are imported, only if
     they are needed.
@@ -108,6 +108,14 @@ def _pack(
     def is_shown(identifier: str) -> bool:
         return identifier.replace("/", "-") in shown
 
+    from memctl.tokens.families import markdown_estimator
+
+    estimate = markdown_estimator(model, _MARGIN)
+
+    def size(text: str) -> int:
+        return math.ceil(estimate(text))
+
+    room -= size(below)
     snapshot = agent_view.readable(memory, load.disk(memory))
     close = [result for result in _best_fits(snapshot, about, memory.now) if not is_shown(result.id)]
 

@@ -25,15 +25,15 @@ _MARK = "agent-"
 _LOOKS, _PAUSE = 10, 0.05  # how often the transcript is searched, and the seconds between
 
 
-def context(open_memory: Callable[[], Memory], payload: Payload, folder: SessionDir) -> str:
+def context(open_memory: Callable[[], Memory], payload: Payload, folder: SessionDir, model: str) -> str:
     """Return what the memory has about the prompt of a sub-agent that starts, as text for its model.
 
     A sub-agent gets such a text once: for a later prompt of the same sub-agent the result is "". `open_memory` opens
-    the memory, `payload` is the event, and `folder` memctl's folder for the session.
+    the memory, `payload` is the event, and `folder` memctl's folder for the session. Tokens are those of `model`.
     """
     if not folder.create_marker(f"{_MARK}{key(payload.agent)}"):
         return ""
-    return recall.for_sub_agent(open_memory, payload.prompt or _prompt(payload, folder))
+    return recall.for_sub_agent(open_memory, payload.prompt or _prompt(payload, folder), model)
 
 
 def _prompt(payload: Payload, folder: SessionDir) -> str:

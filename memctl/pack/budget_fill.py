@@ -26,9 +26,9 @@ from memctl.pack.draft import (
     PackNote,
     PackPart,
     frames,
-    sanitize,
 )
 from memctl.text.fit import most_within
+from memctl.text.model_text import visible
 from memctl.text.phrases import quantity
 
 CountTokens = Callable[[str], int]
@@ -155,7 +155,7 @@ class _PackBuilder:
         self._first, self._named = self._fair_choice()
 
     def _write(self, item: Item) -> None:
-        text = sanitize(self._item(item))
+        text = visible(self._item(item))
         self._texts[item.key], self._costs[item.key] = text, self._count(text)
 
     def cost(self, frame: Frame, chosen: list[Item], listed: int = 0, width: int = 0) -> int:
@@ -213,7 +213,7 @@ class _PackBuilder:
             omissions.groups(self.left_out([]), self._totals, 0, 0, self.draft.sections),
         )
         names = len(titles) * self._count(omissions.name(items[0]))
-        least = self._count(sanitize(self._pack(empty))) - names
+        least = self._count(visible(self._pack(empty))) - names
         alone = self._budget - least
         reserved = min(max(0, essential - self.cost(sparest, [])), _ESSENTIAL_SHARE * self._budget)
         reserved += min(max(0, self.cost(full, []) - essential), _NOTES_SHARE * self._budget)
@@ -438,7 +438,7 @@ class _PackBuilder:
             omissions.groups(left, totals, listed, width, draft.sections),
             sizes,
         )
-        text = sanitize(self._pack(contents))
+        text = visible(self._pack(contents))
         return f"{draft.prefix}\n\n{text}" if draft.prefix else text
 
     def _title_notes(self, items: Sequence[Item]) -> tuple[list[PackNote], list[PackNote]]:

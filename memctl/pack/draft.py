@@ -13,13 +13,9 @@ import msgspec
 from memctl.record.kinds import KINDS
 from memctl.record.notices import FOREIGN_NOTICE, NOTICE
 from memctl.text import headings, markdown
-from memctl.text.lazy_regex import lazy_regex
 
 FIRST, SECOND = 1, 2  # ranks of parts; those of rank 0 come later
 PROPOSED = "proposed"  # the status of a decision that nobody has accepted yet
-
-# Control characters except tab and line feed, other line ends, direction marks, and invisible tag characters.
-_STEERING = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 
 class ItemField(msgspec.Struct, frozen=True):
@@ -272,13 +268,3 @@ class Contents(msgspec.Struct, frozen=True):
     parts: Sequence[tuple[PackPart, Sequence[str]]]
     left_out: Sequence[OmittedGroup] = ()
     sizes: Mapping[str, int] = {}
-
-
-def sanitize(text: str) -> str:
-    """Return a text in which U+FFFD (the replacement character) stands for each character that could harm its display.
-
-    Such characters control a terminal, end a line in some programs, or change the order in which a text is shown.
-    """
-    if text.replace("\n", "").replace("\t", "").isprintable():  # twice as fast as the pattern, and true for most texts
-        return text
-    return _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -97,7 +97,9 @@ class Renderer:
 
         assert self._code is not None
         page = sources.level4(self.snapshot, self.links, *self._code, live=live)
-        return self._formatted(self._templates.fill(f"{SOURCES}.j2", page))
+        from memctl.text import credentials
+
+        return credentials.redact(self._formatted(self._templates.fill(f"{SOURCES}.j2", page)), strict=False)
 
     @property
     def has_hashes(self) -> bool:
@@ -120,11 +122,27 @@ class Renderer:
             raise self._broken[name]
         if name not in self._pages:
             try:
-                self._pages[name] = self._formatted(self._page(name))
+                self._pages[name] = self._redacted(self._formatted(self._page(name)))
             except BrokenTemplate as error:
                 self._broken[name] = error
                 raise
         return self._pages[name]
+
+    def _redacted(self, text: str) -> str:
+        """Return a document with marks in place of credentials; it is searched only if a record or page has one."""
+        if not self._has_credentials:
+            return text
+        from memctl.text import credentials
+
+        return credentials.redact(text, strict=False)
+
+    @cached_property
+    def _has_credentials(self) -> bool:
+        """Whether a record or page has what looks like a credential, so that documents may have it, too."""
+        from memctl.text import credentials
+
+        pages = (self.snapshot.try_read(page.path) or "" for page in self.snapshot.outline.pages)
+        return bool(self.snapshot.catalogue.suspicious()) or any(map(credentials.is_in, pages))
 
     def _formatted(self, text: str) -> str:
         return text if self.has_hashes else markdown.formatted(text)

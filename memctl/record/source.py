@@ -248,7 +248,7 @@ class Catalogue(Protocol):
     def keep_clean(self, keys: Sequence[bytes]) -> None:
         """Remember that the texts whose hashes are `keys` contain no credential."""
 
-    def with_control_characters(self) -> list[str]:
+    def with_hidden_characters(self) -> list[str]:
         """Return the paths of records that contain a control character."""
 
     def faults(self) -> list[Fault]:

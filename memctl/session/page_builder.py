@@ -13,7 +13,7 @@ from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.trail import TrailEntry
 from memctl.statements import completion, labels
 from memctl.text.actions import CREATED, DELETED, MODIFIED, READ
-from memctl.text.characters import redacted_line
+from memctl.text.characters import printable_line, redacted_line
 from memctl.text.credentials import redact
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import code, inline
@@ -73,7 +73,7 @@ def _values(summary: SessionSummary, project: str, now: str) -> dict[str, object
         "ended": summary.ended or None,
         "summarized": now,
         "model": redacted_line(summary.model)[:_LONGEST] or None,
-        "branch": redacted_line(summary.branch)[:_LONGEST] or None,
+        "branch": redact(printable_line(summary.branch), strict=False)[:_LONGEST] or None,
         "transcript": summary.form,
         "prose_by": redacted_line(summary.prose.by)[:_LONGEST] or None,
         **{name: getattr(figures, name) for name in _FIGURES},

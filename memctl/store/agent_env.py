@@ -77,8 +77,16 @@ def is_program(name: str) -> bool:
 
 
 def is_unknown(environ: Mapping[str, str]) -> bool:
-    """Return whether a program is at work that is not recognised: it has no terminal, and may be an agent."""
-    return not _has_terminal() and shell_of(environ) is None
+    """Return whether a program is at work that is not recognised and may be an agent.
+
+    It has no terminal, or MEMCTL_AGENT names it: a person has a name in Git.
+    """
+    return shell_of(environ) is None and (bool(environ.get("MEMCTL_AGENT")) or not _has_terminal())
+
+
+def may_be_read_by_agent(environ: Mapping[str, str]) -> bool:
+    """Return whether an agent may read what this process prints: its program runs it, or there is no terminal."""
+    return shell_of(environ) is not None or not _has_terminal()
 
 
 def may_write_outside(environ: Mapping[str, str]) -> bool:
@@ -103,9 +111,9 @@ def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
     return shell_of(environ) is not None and any(command in of for of in COMMANDS.values())
 
 
-def without_trust(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Return `environ` without MEMCTL_TRUST if a known agents' program opened the shell, and else unchanged."""
-    if TRUST not in environ or shell_of(environ) is None:
+def without_trust(environ: Mapping[str, str], *, is_hook: bool = False) -> Mapping[str, str]:
+    """Return `environ` without MEMCTL_TRUST if a known agents' program opened the shell, or calls a hook."""
+    if TRUST not in environ or not (is_hook or shell_of(environ)):
         return environ
     return {name: value for name, value in environ.items() if name != TRUST}
 

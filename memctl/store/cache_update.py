@@ -49,7 +49,7 @@ class ParsedFile(msgspec.Struct):
     - `blob` is the id that Git would give the text, "" if the file has no text to search.
     - `weight` is an upper limit for the number of tokens in a record's text.
     - `is_suspicious` says that the text contains what looks like a credential.
-    - `has_controls` says that the text contains control characters.
+    - `has_hidden` says that the text contains control characters or invisible ones.
     - `has_blockers` says that the body has the word "blockers".
     """
 
@@ -61,7 +61,7 @@ class ParsedFile(msgspec.Struct):
     faults: list[Fault]
     weight: int = 0  # see Catalogue.heavy
     is_suspicious: bool = False
-    has_controls: bool = False
+    has_hidden: bool = False
     has_blockers: bool = False
     blob: str = ""
 
@@ -185,7 +185,7 @@ def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
     weight = characters.weight(text)
     from memctl.text.credentials import is_in  # 1 ms, and pages and sessions need none
 
-    marks = (is_in(text), bool(characters.first_control_character(text)), "blockers" in body.casefold())
+    marks = (is_in(text), bool(characters.first_hidden_character(text)), "blockers" in body.casefold())
     return ParsedFile(path, stat, record, body, found_mentions, [], weight, *marks, blob)
 
 
@@ -305,7 +305,7 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
     if record is None:
         return *stored, *(None,) * 22, item.blob
     columns = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
-    marks = (item.weight, int(item.is_suspicious), int(item.has_controls), int(item.has_blockers))
+    marks = (item.weight, int(item.is_suspicious), int(item.has_hidden), int(item.has_blockers))
     dated = (record.timestamp, *marks, record.recorded, record.title, record.id, record.status)
     named = (record.tags, record.aliases, record.assignees)
     tags, aliases, assignees = (f",{','.join(values)}," if values else "" for values in named)  # none has a comma

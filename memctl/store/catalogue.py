@@ -221,8 +221,8 @@ class StoredCatalogue:
             with suppress(sqlite3.OperationalError), Cache(self._database).transaction("BEGIN IMMEDIATE"):
                 self._database.executemany("INSERT OR IGNORE INTO clean VALUES (?)", [(key,) for key in keys])
 
-    def with_control_characters(self) -> list[str]:
-        return self._column("path", "has_controls ORDER BY path")
+    def with_hidden_characters(self) -> list[str]:
+        return self._column("path", "has_hidden ORDER BY path")
 
     def faults(self) -> list[Fault]:
         decode = decoder(self._database, list[Fault])

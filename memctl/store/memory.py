@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.git import trust
+from memctl.git import git, trust
 from memctl.git.git import GitFailed
 from memctl.git.repository import INDEX_NOTE, Repository, open_repository
 from memctl.git.status import StatusProcess
@@ -18,6 +18,8 @@ from memctl.record import ids
 from memctl.record.config import Config
 from memctl.store import agent_env, files, memory_root
 from memctl.store.memory_root import CONFIG, JOBS, LAST
+
+ALLOWED_SECRETS = "memctl.allowSecret"  # the Git setting with the fingerprints of values that are no credentials
 
 
 class Memory:
@@ -99,6 +101,12 @@ class Memory:
         """The id of the agent's session, from MEMCTL_SESSION; "" if there is none."""
         return _clean(self.environ.get("MEMCTL_SESSION", ""))
 
+    @cached_property
+    def allowed_secrets(self) -> frozenset[str]:
+        """The fingerprints of values that are no credentials, as Git's settings of the user say."""
+        values = git.try_read(["config", "--get-all", ALLOWED_SECRETS], self.repository.top)
+        return frozenset((values or b"").decode().split())
+
     @property
     def semantic_model(self) -> str:
         """The model for search by meaning, a folder or a Python package; "" for none.
@@ -156,7 +164,12 @@ class Memory:
         A program that is not recognised may be one. `action` says in the message what the agent may not do.
         """
         if (self.by_agent or self.by_unknown) and self.trust == trust.UNKNOWN:
-            who = "a program without a terminal" if self.by_unknown else "an agent"
+            unknown = (
+                "a program that MEMCTL_AGENT names"
+                if self.environ.get("MEMCTL_AGENT")
+                else "a program without a terminal"
+            )
+            who = unknown if self.by_unknown else "an agent"
             script = "; a script or CI job sets MEMCTL_TRUST=1" if self.by_unknown else ""
             raise MemctlError(
                 f"this clone is not trusted, so {who} may not {action}",

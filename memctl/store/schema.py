@@ -27,14 +27,14 @@ CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
 CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
 CREATE INDEX rejecting ON records (path) WHERE rejected <> '';
 CREATE INDEX referring ON code_refs (path);
-CREATE INDEX with_control_characters ON records (path) WHERE has_controls;
+CREATE INDEX with_hidden_characters ON records (path) WHERE has_hidden;
 """
 TABLES = f"""
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE records (
     path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB, mentions BLOB,
     type TEXT, place TEXT, is_open INTEGER, importance INTEGER, severity TEXT, timestamp TEXT,
-    weight INTEGER, is_suspicious INTEGER, has_controls INTEGER, has_blockers INTEGER, recorded INTEGER, title TEXT,
+    weight INTEGER, is_suspicious INTEGER, has_hidden INTEGER, has_blockers INTEGER, recorded INTEGER, title TEXT,
     id TEXT, status TEXT, is_archived INTEGER, section TEXT, agent_id TEXT, tags TEXT, aliases TEXT,
     expires_at TEXT, rejected TEXT, assignees TEXT,
     blob TEXT

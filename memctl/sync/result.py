@@ -43,6 +43,7 @@ class SyncResult(msgspec.Struct, frozen=True):
     - `sessions_taken` says that this clone got new pages, `sessions_given` that the target's remote did.
     - `sessions_redacted` are the paths, below the worktree's top, of files from which a credential was removed before
       the push.
+    - `sessions_unseen` is the user's pre-commit hook because of which pages are not pushed, "" for none.
 
     `refusal` is the reason that a remote gave for taking none of memctl's own refs, "" if it took them.
 
@@ -69,6 +70,7 @@ class SyncResult(msgspec.Struct, frozen=True):
     sessions_taken: bool = False
     sessions_given: bool = False
     sessions_redacted: tuple[str, ...] = ()
+    sessions_unseen: str = ""
     refusal: str = ""
     warning: str = ""
 
@@ -128,6 +130,11 @@ def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
         lines.append(
             f"{target} takes no refs/memctl/* ({done.refusal}), so who owns what and pages of sessions stay in this "
             "clone; `git config memctl.shareRefs false` keeps memctl from trying again"
+        )
+    if done.sessions_unseen:
+        lines.append(
+            f"pages of sessions and checkpoints stay in this clone, because {done.sessions_unseen} does not see them; "
+            "`git config memctl.sharePages true` lets them go to the remote"
         )
     if done.sessions_redacted:
         lines.append(

@@ -6,10 +6,12 @@ let one pass.
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import git, refs, tree_merge, trees
+from memctl.git import git, hooks, refs, tree_merge, trees
 from memctl.git.tree_merge import Leaf
 from memctl.record.change import Change, Write
 from memctl.store import commit_message, files, lock, sessions_ref
@@ -113,6 +115,7 @@ def _below_memory(tracked: str) -> str:
     return name if name.endswith((".md", ".json")) else ""
 
 
+SHARE = "memctl.sharePages"  # the Git setting by which pages are pushed that no hook of the user has seen
 _SHOWN = 5  # pages that are named
 _TRIES = 20  # to push, each time after another clone was first
 
@@ -132,6 +135,8 @@ def sync_pages(memory: Memory, done: SyncResult, remote: str, *, push: bool, dry
         new = _merge_ref(memory, remote, theirs, dry_run=dry_run)
         taken = new != before and bool(theirs)
         may = Publishable(theirs, new)
+        if push and new != theirs and (hook := unseen_by(memory)):
+            push, done = False, msgspec.structs.replace(done, sessions_unseen=hook)
         if push and new != theirs:
             may = _publishable(memory, new, theirs, dry_run=dry_run)
             redacted = tuple(dict.fromkeys((*redacted, *may.redacted)))  # if a push is lost, the next try finds none
@@ -145,6 +150,18 @@ def sync_pages(memory: Memory, done: SyncResult, remote: str, *, push: bool, dry
             }
             return msgspec.structs.replace(done, **what)
     raise MemctlError(f"{_TRIES} pushes of {REF} failed, because other clones pushed first", "run `memctl sync` again")
+
+
+def unseen_by(memory: Memory) -> str:
+    """Return the user's own pre-commit hook, which commits on memctl's refs do not run; "" if they may be pushed.
+
+    They may if there is no such hook, or if the user has said so in Git's settings.
+    """
+    repository = memory.repository
+    hook = repository.hooks_folder() / "pre-commit"
+    if not os.access(hook, os.X_OK) or hooks.is_ours_alone(repository, hook):
+        return ""
+    return "" if repository.flag(SHARE.lower()) else str(hook)
 
 
 def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Publishable:

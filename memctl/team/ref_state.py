@@ -20,7 +20,7 @@ from memctl.store import commit_message, lock
 from memctl.store.memory import Memory
 from memctl.team.coordination_ref import ref
 from memctl.team.state import FILES, State, decode, encode
-from memctl.text.credentials import describe, find
+from memctl.text.credentials import describe, find, fingerprint
 
 _TRIES = 50  # of other programs that move the ref all the while; those of memctl wait for each other
 
@@ -163,18 +163,20 @@ def next_step(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step
     step = plan(seen.state)
     if content(step.state) == content(seen.state):
         return step
-    _refuse_credentials(seen.state, step.state, (terms.reason, step.title, memory.actor, memory.session))
+    _refuse_credentials(memory, seen.state, step.state, (terms.reason, step.title, memory.actor, memory.session))
     version = seen.state.sync_version + 1
     state = step.state.with_(sync_version=version, last_sync_timestamp=memory.now, project_id=memory.config.project)
     return msgspec.structs.replace(step, state=state)
 
 
-def _refuse_credentials(before: State, after: State, texts: Iterable[str]) -> None:
+def _refuse_credentials(memory: Memory, before: State, after: State, texts: Iterable[str]) -> None:
     """Raise MemctlError if a new text of a state, or of its commit message, has a credential: a push would publish
     it."""
     known = set(_texts(before))
     for text in (*texts, *(text for text in _texts(after) if text not in known)):
         for span in find(text):
+            if fingerprint(text, span) in memory.allowed_secrets:
+                continue
             raise MemctlError(
                 f"the text {describe(text, span)}; Git's history would keep it for ever", "remove the credential"
             )

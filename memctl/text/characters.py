@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from memctl.text.lazy_regex import lazy_regex
 
-# C0 without tab and line feed, DEL, and C1. Characters that change the order of text are not among them, since prose in
-# Hebrew or Arabic needs them.
+# C0 without tab and line feed, DEL, and C1.
 _CONTROL = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ASCII = bytes([*range(9), *range(11, 32), 127])
 
@@ -19,6 +18,13 @@ def first_control_character(text: str) -> str:
             return ""
     match = _CONTROL.search(text)
     return match[0] if match else ""
+
+
+def first_hidden_character(text: str) -> str:
+    """Return the first control character or invisible character of a text, "" if it has none."""
+    from memctl.text.model_text import first_invisible  # most readers of records look for no invisible ones
+
+    return first_control_character(text) or first_invisible(text)
 
 
 def encodable(text: str) -> str:

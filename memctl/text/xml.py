@@ -9,12 +9,14 @@ import re
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from memctl.text.model_text import without_turns
+
 _FORBIDDEN = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def clean(text: str) -> str:
-    """Return a text with U+FFFD in place of each character that XML can't contain."""
-    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+    """Return a text with U+FFFD in place of each character that XML can't contain, and without turns of a dialogue."""
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", without_turns(text))
 
 
 def element(tag: str, text: str) -> Element:

@@ -387,7 +387,7 @@ def _refuse_later_edits(memory: Memory, paths: Iterable[str], *, allow_secret: b
         change = Change(op="", title="", writes=(Write(path, text, ""),))
         try:
             if not allow_secret:
-                credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
+                credentials.refuse(memory, change, lambda write: manual_edits.text_in_head(memory, write.path))
         except CredentialFound as error:
             raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.SECRET_HINT) from None
 

@@ -20,6 +20,7 @@ from memctl.store import files
 from memctl.store.memory_root import CONFIG
 from memctl.text import credentials, markdown
 from memctl.text.credentials import values as credentials_values
+from memctl.text.lazy_regex import lazy_regex
 
 Secrets = dict[str, str]  # the text of each secret, and the rule that found it
 _AROUND = " \t\n\"'`"  # what may surround a secret: YAML needs its quotes
@@ -43,12 +44,33 @@ def find(path: str, text: str) -> Secrets:
             strict = False  # a file that is not JSON is shown to nobody as a checkpoint
     rules = {text[span.start : span.end]: span.rule for text in texts for span in credentials.find(text, strict=strict)}
     bare = {secret.strip(_AROUND): rule for secret, rule in rules.items()}
-    return {secret: rule for secret, rule in bare.items() if secret and not (strict and _is_name(secret, path))}
+    branch = _branch_in(text) if strict and credentials.RANDOM in rules.values() else ""
+    return {
+        secret: rule
+        for secret, rule in bare.items()
+        if secret and not (strict and (_is_name(secret, path) or (rule == credentials.RANDOM and secret in branch)))
+    }
 
 
 def _is_name(word: str, path: str) -> bool:
     """Return whether a word in a file is part of the file's own name, or the id of any checkpoint."""
     return not is_common(word) and (word in _dashed(path) or checkpoint.version_in(word) is not None)
+
+
+# The branch in a checkpoint's JSON, on a checkpoint's page, and in the front matter of a session's page.
+_BRANCH = lazy_regex(
+    r'^ *"branch": "([^"\\]+)"|^\*\*Saved\*\*: [^`\n]* on `([^`\n]+)`|\A---\n(?:[^-].*\n)*branch: "?([^"\n]+)',
+    re.MULTILINE,
+)
+
+
+def _branch_in(text: str) -> str:
+    """Return the name of the branch that a checkpoint or a session's page names, "" for none.
+
+    Programs name branches by random words. A state must name its branch as Git does, or it would seem to have changed.
+    """
+    match = _BRANCH.search(text)
+    return str(match[match.lastindex or 0]) if match else ""
 
 
 def _dashed(path: str) -> str:

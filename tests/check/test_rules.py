@@ -409,6 +409,11 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "an escape in a record": add(LEARNING, "red \x1b[31m", "red \x1b[31m"),
         "a bell in a page": edit(AUTH, "see §3.1.2", "see \x07 §3.1.2"),
         "one of eight bits": add(LEARNING, "größer \x9b2J", "größer \x9b2J"),
+        "words in tags": add(LEARNING, "Look \U000e0069\U000e0067 here", "Look \U000e0069\U000e0067 here"),
+        "bytes in variation selectors": add(LEARNING, "x\U000e0101\U000e0122 here", "x\U000e0101\U000e0122 here"),
+        "a space without width": edit(AUTH, "see §3.1.2", "see\u200b §3.1.2"),
+        "a filler": add(LEARNING, "bye \u3164 now", "bye \u3164 now"),
+        "what turns the order of text": add(LEARNING, "a \u202eb", "a \u202eb"),
     },
     "MEM113": {
         "a large file": add("notes.txt", "What else?\n" * 200_000, brings="MEM501"),
@@ -858,7 +863,13 @@ NEAR: dict[str, dict[str, Near]] = {
     },
     "MEM113": {"a file of nearly all that is read": beside("templates/decision.md", "What else?\n" * 100_000)},
     "MEM111": {"somewhat long": beside(LEARNING, SENTENCE * 100)},
-    "MEM112": {"tabs, and what turns the order of text": beside(LEARNING, "\n\ta\tb \u2067ab\u2069 \u200d\n")},
+    "MEM112": {
+        "tabs": beside(LEARNING, "\n\ta\tb\n"),
+        "Persian, Hindi, Khmer and Hebrew": beside(
+            LEARNING, "\n\u06cc\u200c\u062e \u0915\u094d\u200d\u0937 \u1793\u200b\u178f \u05dd\u200f!\n"
+        ),
+        "emoji": beside(LEARNING, "\n👩\u200d💻 ⚠\ufe0f 1\ufe0f\u20e3 ✔\ufe0e co\u00adoperate\n"),
+    },
     "MEM114": {
         "the circumstances say why": after(["decide", "Sell", "--context", "The stock is full."]),
         "a sentence says why": after(["decide", "Sell more, because the stock is full"]),

@@ -14,6 +14,7 @@ import yaml
 
 from memctl.check.rules import RULES
 from memctl.record import pages
+from memctl.text import credentials
 from tests.check import (
     AUTH,
     CLOSED,
@@ -428,6 +429,34 @@ def test_user_allows_a_value_in_the_own_clone_by_the_hash_that_the_refusal_names
     assert commit(hooked, "-a").stderr.count("error MEM110") == 1
     hand.git("config", "--unset-all", "memctl.allowSecret")
     assert memctl("check", where=hooked, code=1).out.count("MEM110") == 2  # the search is not cached as clean
+
+
+def test_rendered_documents_have_no_credential_of_the_code_or_of_a_record(repo: Path, memctl: Memctl) -> None:
+    (repo / "urls.py").write_text('"""Parse https://jo%40email.example:a%20secret9@shop.example/a as a URL."""\n')
+    memctl("section", "add", "Urls", "--path", "urls.py", "--overview", "See §4.urls.py.")
+    memctl("config", "docs", "true", code=None)
+    memctl("render")
+    assert "redacted: " in (repo / ".memory/docs/4-sources.md").read_text()
+    for _ in range(2):
+        assert "MEM110" not in memctl("check", code=None).out
+        memctl("render")
+    memctl("learn", "The token ghp_abcdefghijklmnopqrstuvwxyz0123456789", "--section", "2.1", "--allow-secret")
+    memctl("render")
+    assert "docs/" not in memctl("check", "--select", "MEM110", code=1).out
+
+
+def test_value_that_the_user_allows_passes_commands_and_commits_but_no_other(repo: Path, memctl: Memctl) -> None:
+    key = "ghp_abcdefghijklmnopqrstuvwxyz012345678"
+    allowed = credentials.fingerprint(f"{key}9", credentials.Span(0, len(key) + 1, ""))
+    given = ("--lesson", f"The token is {key}9.")
+    assert "looks like a credential" in memctl("learn", "A sample", *given, code=1).err
+    git(repo, "config", "--add", "memctl.allowSecret", allowed)
+    learned = memctl("learn", "A sample", *given).id
+    memctl("own", "acquire", "2.1", "--reason", f"the sample {key}9")
+    record = next((repo / ".memory" / "learnings").rglob(f"{learned}*.md"))
+    record.write_text(record.read_text() + f"\nAgain {key}9\n")
+    memctl("commit")
+    assert "looks like a credential" in memctl("learn", "Another", "--lesson", f"It is {key}8.", code=1).err
 
 
 def test_changing_an_accepted_decision_again_stops_a_commit(hooked: Path, hand: Hand) -> None:

@@ -16,11 +16,12 @@ from msgspec.structs import replace
 from memctl.errors import MemctlError
 from memctl.pack import budget_fill, items, rehydrate
 from memctl.pack.budget_fill import TOO_LARGE, Pack, fill
-from memctl.pack.draft import NOTICED, REST, PackPart, sanitize
+from memctl.pack.draft import NOTICED, REST, PackPart
 from memctl.pack.formats import markdown
 from memctl.pack.rehydrate import TITLES
 from memctl.record.config import Config
 from memctl.record.record import Record
+from memctl.text.model_text import visible
 from memctl.tokens.families import FAMILIES, Family
 from tests.conftest import slow
 from tests.generated import COUNTERS, NOW, Memory, bodies, budgets, families, memories, memory, tasks
@@ -76,7 +77,7 @@ def test_a_pack_is_not_empty_while_anything_fits(made: Memory, budget: int, fami
 @given(memories, budgets, families, tasks)
 def test_records_of_a_pack_are_whole(made: Memory, budget: int, family: str, task: str) -> None:
     pack = made.pack(budget, family, task)
-    assert all(f"\n{sanitize(whole(made, identifier))}\n" in pack.text for identifier in pack.included())
+    assert all(f"\n{visible(whole(made, identifier))}\n" in pack.text for identifier in pack.included())
 
 
 @given(memories, budgets, families, tasks)
@@ -110,7 +111,7 @@ def test_xml_pack_parses_to_exactly_its_records(made: Memory, budget: int, famil
         assert element.get("title") == " ".join(made.item(element.get("id", "")).title.split())
         shown = ["".join(child.itertext()) for child in element]
         told = [field.value if isinstance(field.value, str) else "".join(field.value) for field in fields]
-        assert shown == [sanitize(as_xml(text)) for text in told]
+        assert shown == [visible(as_xml(text)) for text in told]
 
 
 def as_xml(text: str) -> str:
@@ -128,7 +129,7 @@ def test_yaml_pack_parses_to_exactly_its_records(made: Memory, budget: int, fami
         item = made.item(next(iter(entry)))
         told = [field.value if isinstance(field.value, str) else list(field.value) for field in item.fields()]
         assert list(entry.values())[2:] == [
-            sanitize(text) if isinstance(text, str) else [sanitize(each) for each in text] for text in told
+            visible(text) if isinstance(text, str) else [visible(each) for each in text] for text in told
         ]
 
 
@@ -289,7 +290,7 @@ def test_title_of_the_weightiest_record_precedes_records_without_text() -> None:
 def test_pack_contains_no_control_characters(made: Memory, budget: int, family: str, task: str, form: str) -> None:
     text = made.pack(budget, family, task, form).text
     assert text.splitlines() == text.split("\n")[:-1]
-    assert sanitize(text) == text
+    assert visible(text) == text
 
 
 def first_class(made: Memory) -> set[str]:

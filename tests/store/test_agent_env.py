@@ -134,6 +134,16 @@ def test_person_at_a_terminal_trusts_a_clone_by_a_write(foreign: Path, terminal:
     assert run(foreign, "rehydrate", "--out", "../pack.md", stdin=terminal).returncode == 0
 
 
+def test_name_in_the_variable_makes_nobody_a_person(foreign: Path, terminal: int) -> None:
+    for environ in ({"MEMCTL_AGENT": "cursor"}, {"MEMCTL_AGENT": "Ada"}):
+        refused = run(foreign, *LEARN, stdin=terminal, **environ)
+        assert (refused.returncode, trust.COMMAND in refused.stderr) == (1, True)
+        assert git(foreign, "config", "--get", trust.SETTING, check=False) == ""
+    git(foreign, "config", trust.SETTING, "true")
+    assert run(foreign, *LEARN, stdin=terminal, MEMCTL_AGENT="cursor").returncode == 0
+    assert actor(foreign) == "cursor"
+
+
 def test_memory_set_up_without_a_terminal_is_trusted(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "plain")
     assert run(tmp_path / "plain", "init").returncode == 0

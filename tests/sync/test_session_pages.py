@@ -78,6 +78,31 @@ def test_dry_run_moves_no_ref_of_session_pages(one: Path, two: Path, memctl: Mem
     assert f" {REF}\n" not in git(two, "show-ref")
 
 
+def test_pages_stay_here_while_a_hook_of_the_user_does_not_see_them(
+    one: Path, bare: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    hook = one / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\n! git diff --cached | grep -q TITAN\n")
+    hook.chmod(0o755)
+    work(one, tmp_path, "first", "Refunds for TITAN")
+    memctl("learn", "Hooks see the branch", "--lesson", "And nothing else", where=one)
+    done = memctl("sync", where=one)
+    assert f"stay in this clone, because {hook} does not see them" in done.out
+    assert "memctl.sharePages" in done.out
+    assert REF not in git(bare, "for-each-ref")
+    assert "TITAN" not in git(bare, "log", "--all", "-p")
+    assert git(bare, "rev-parse", "HEAD") == git(one, "rev-parse", "HEAD")
+    git(one, "config", "memctl.sharePages", "true")
+    assert "pages of sessions: pushed to origin" in memctl("sync", where=one).out
+
+
+def test_the_hook_that_memctl_installs_keeps_no_page_here(one: Path, memctl: Memctl, tmp_path: Path) -> None:
+    memctl("install", "git", "--yes", where=one)
+    work(one, tmp_path, "first", "Refunds")
+    assert "pages of sessions: pushed to origin" in memctl("sync", where=one).out
+
+
 def test_no_push_does_not_push_session_pages(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
     work(one, tmp_path, "first", "Refunds")
     memctl("sync", "--no-push", where=one)

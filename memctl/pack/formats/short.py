@@ -11,10 +11,11 @@ import re
 from functools import cache
 from typing import Any
 
-from memctl.pack.draft import NOTICED, Contents, Item, ItemField, PackNote, sanitize
+from memctl.pack.draft import NOTICED, Contents, Item, ItemField, PackNote
 from memctl.record.notices import SHORT_NOTICE, escape_model_tokens
 from memctl.text import headings
 from memctl.text.markdown import one_line
+from memctl.text.model_text import visible
 
 _PARTS = {
     "notice": "DATA",
@@ -143,7 +144,7 @@ def _dumper() -> Any:
             return True
 
     def text(dumper: Any, value: str) -> Any:
-        value = sanitize(value)  # YAML would escape control characters, which a reader restores
+        value = escape_model_tokens(visible(value))  # YAML would escape what is invisible, which a reader restores
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
 
     Dumper.add_representer(str, text)

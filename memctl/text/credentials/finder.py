@@ -18,6 +18,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 import memctl.text.credentials.rules as rules
+import memctl.text.credentials.stated as stated
 import memctl.text.credentials.values as values
 import memctl.text.credentials.windows as windows
 from memctl.text.credentials.rules import CredentialRule
@@ -81,6 +82,7 @@ def _end_of_lines(flat: str, start: int, limit: int) -> int:
 
 GIVEN = "given"  # the rule of a secret that the user named
 RANDOM = "random word"  # the rule for words that look random, which only a strict search has
+STATED = "stated secret"  # the rule for secrets that sentences state, which only a strict search has, too
 MARK = "[redacted: {}]"
 _MARKS = ("[redacted: ", "[blanked: ")  # the second is the mark of earlier versions
 _MOST_JUDGED = 5_000  # candidates; a text with more was written by no person, so further ones count without a check
@@ -91,6 +93,8 @@ _MOST_SHOWN, _SHOWN_OF = 4, 5  # characters shown of a credential: one in five, 
 _NUMBER, _START = "I", 4  # a type of `array`, and its size in bytes
 _IDENTIFIER = f"{string.ascii_letters}{string.digits}_-."
 _LONG_WORD = lazy_regex(r"[\w.:|/+=-]{24,}", re.ASCII)
+_FINGERPRINT = 8  # bytes: too few to find a password by them alone, enough that no two values of a project are equal
+_AROUND_VALUE = " \t\n\"'`.,;:!?)(<>"  # what may surround a value in a sentence
 _PASSES = 8  # of `redact`, since a mark can make another credential visible
 
 
@@ -105,14 +109,16 @@ class Span(NamedTuple):
 def find(text: str, *, strict: bool = False) -> list[Span]:
     """Return the credentials in a text, in their order; none overlaps another.
 
-    With `strict`, every word that looks like a random key counts as a credential, too. That is meant for text that
-    nobody reads before it is committed, since it also finds words that are no credentials.
+    With `strict`, every word that looks like a random key counts as a credential, and so does what a sentence calls a
+    passphrase, PIN, code or the like. That is meant for text that nobody reads before it is committed, since it also
+    finds words that are no credentials.
     """
     flat = _flat(text)
     places = list(_by_rules(flat))
     if strict:
         last = len(rules.table())
         places += [(start, end, last) for start, end in values.random_words(flat)]
+        places += [(start, end, last + 1) for start, end in stated.stated_secrets(flat)]
     return _merge(flat, places) if places else []
 
 
@@ -148,6 +154,17 @@ def describe(text: str, span: Span) -> str:
     return f"looks like a credential ({span.rule}, {shown}…)"
 
 
+def fingerprint(text: str, span: Span) -> str:
+    """Return a short hash of a credential, by which a user can allow this value (`Memory.allowed_secrets`).
+
+    Quotes and the end of a sentence around the value do not count.
+    """
+    from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
+
+    value = text[span.start : span.end].strip(_AROUND_VALUE)
+    return blake2b(value.encode(errors="replace"), digest_size=_FINGERPRINT).hexdigest()
+
+
 def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:
     """Yield for each credential in `spans` the number of the text's line in which it begins, counted from 1."""
     number = 1
@@ -173,7 +190,7 @@ def mark_pattern() -> re.Pattern[str]:
     Names of rules that earlier versions of memctl had are included. Brackets with any other name do not match, since
     somebody may have written a secret there.
     """
-    names = {RANDOM, GIVEN, *(rule.name for rule in rules.table())}
+    names = {RANDOM, STATED, GIVEN, *(rule.name for rule in rules.table())}
     new = "|".join(map(re.escape, sorted(names)))
     return re.compile(rf"\\?\[(?:redacted: (?:{new})|blanked: [A-Za-z]{{2,12}}(?: [A-Za-z]{{2,12}}){{0,5}})\\?\]")
 
@@ -365,7 +382,7 @@ def _qualifier(flat: str, end: int) -> str:
 
 def _merge(flat: str, spans: list[tuple[int, int, int]]) -> list[Span]:
     """Merge overlapping candidates into spans, each with the name of the earliest rule in the table."""
-    names = [*(rule.name for rule in rules.table()), RANDOM]
+    names = [*(rule.name for rule in rules.table()), RANDOM, STATED]
     merged: list[tuple[int, int, int]] = []
     valid = (span for span in spans if span[0] < span[1] and "\0" not in flat[span[0] : span[1]])
     for start, end, place in sorted(valid):

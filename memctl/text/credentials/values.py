@@ -96,6 +96,10 @@ _KNOWN_SHAPES = (
 )
 _KNOWN = lazy_regex("|".join(_KNOWN_SHAPES), re.ASCII)  # ids, hashes and images
 _KEY_WORD = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9_+/-]{19,}={0,2}", re.ASCII)  # a word that may be a key
+# Words in small letters, capitals or camel case, joined by dashes and the like.
+_CASES = r"(?:[A-Z]+|[A-Za-z][a-z]*(?:[A-Z][a-z]+)*)"
+_WORDS_WRITTEN = lazy_regex(rf"[-_/+=]*{_CASES}(?:[-_/+]+{_CASES})*[-_/+=]*")
+_LEAST_OF_WORD = 0.3  # share of familiar pairs in a word of another language, at least
 _PATH_NAME = lazy_regex(r"[A-Za-z][A-Za-z_-]{2,30}", re.ASCII)  # a name in a path
 
 
@@ -109,13 +113,25 @@ def random_words(text: str) -> Iterator[tuple[int, int]]:
     for match in _KEY_WORD.finditer(text):
         start, word = match.start(), match[0]
         if "/" not in word or not _is_path_word(text, start, word):
-            if is_random(word[:_MOST], _FEWEST_PAIRS) and not _is_sample_login(word):
+            if is_random(word[:_MOST], _FEWEST_PAIRS) and not _is_of_words(word) and not _is_sample_login(word):
                 yield match.span()
             continue
         for part in word.split("/"):
-            if len(part) >= _LEAST_RANDOM_WORD and is_random(part[:_MOST]):
+            if len(part) >= _LEAST_RANDOM_WORD and is_random(part[:_MOST]) and not _is_of_words(part):
                 yield start, start + len(part)
             start += len(part) + 1
+
+
+def _is_of_words(word: str) -> bool:
+    """Return whether a word is made of words, in any language: letters alone, in the cases in which people write them.
+
+    Of random keys of 20 letters and digits, one in 30 has no digit, and one in a million such cases. A key of small
+    letters alone is told from one word by fewer familiar pairs, and can't be told from several words.
+    """
+    if _WORDS_WRITTEN.fullmatch(word) is None:
+        return False
+    familiar, counted = familiarity(word)
+    return not word.isalpha() or familiar >= _LEAST_OF_WORD * counted
 
 
 def _is_path_word(text: str, start: int, word: str) -> bool:
@@ -133,7 +149,7 @@ _LONG_PHRASE, _FEWEST_WORDS = 15, 3  # characters and words of a passphrase of w
 _FEWEST_CHANGES = 3  # changes from letters to digits or back in a key, at least
 _LONGEST_PARTICLE = 3  # letters of words such as the, and, for, which names contain and passphrases do not
 _FEWEST_SIGNS = 3  # signs in a key of letters, digits and signs, at least
-_SIGNS = frozenset("!@#%^&*+~?$=")  # signs that words do not contain
+_SIGNS = frozenset("!@#%^&*+~$=")  # signs that words do not contain; `?` stands for letters beyond ASCII
 _COUNTING = "0123456789012345678901234567890"  # sample values end with digits in this order
 _SENTENCE_END = ".,;:!?)"
 _WORDS = (
@@ -168,11 +184,12 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         "name": r"(?:\.{0,2}|~|[A-Za-z]:\\?|[\w-]{1,30})/.*/.*|\.{0,2}/\w.*|~.*|[a-z+]{2,10}://.*"
         r"|[\w./-]+\.(?:py|js|ts|go|rs|rb|java|json|ya?ml|toml|txt|md|env|pem|key|sh|cfg|ini|html|css|xml|lock)\b.*"
         r"|[\w.-]+(?:/[\w.-]+)+\.[a-z]\w{0,3}|0x[0-9a-f]{1,16}|(?-i:[A-Z]{3,6}#\d{1,3})|\w{1,12}-hmac-[a-z]{2,3}\d+"
+        r"|[A-Z]{3}-\d{4}-\d\d-\d\d-(?:\d{3,}|[a-z]\w{3}-\d+)\W?"  # records
         r"|v?\d+(?:\.\d+)+.*|\d{4}-\d\d-\d\d.*|-{1,2}[a-z].*"
         r"|(?:sha|md|[hr]s|es|aes|rsa|base|utf|oauth|https?|tls|ssl|ed|argon|pbkdf|u?int|float|ipv|ec|web\w{0,4}|log|\w)"
         r"[-_]?\d{1,5}(?:[-_]?[a-z]{0,6}\d{0,3})?",
         # In prose: digits with a unit, hashes and ids, snake case, terms with a digit at their end, calls and options.
-        "code": r"[\d.,]+[a-z%]{0,6}|[0-9a-f]{7,64}|[a-z0-9]+(?:_[a-z0-9]+)+"
+        "code": r"[\d.,]+[a-z%]{0,6}|[0-9a-f]{7,64}=?|[a-z0-9]+(?:_[a-z0-9]+)+"
         r"|(?:[a-z]{4,}\d{1,4})+[a-z]*|[a-z]+\d{1,4}|[A-Z]{2,4}-[\d-]+(?:[a-z]\w{3}-\d+)?|.*[(\[{=<>].*"
         r"|[@#$%&?+].*|\w+@[\w.-]+|.*://.*",
         # What is said of passwords, and types, labels and names of variables that hold one.
@@ -290,7 +307,7 @@ def is_in_prose(value: str, quoted: bool) -> bool:
         len(value) < _LEAST_PROSE
         or value.isalpha()
         or not is_password(value, quoted)
-        or _patterns()["code"].fullmatch(value)
+        or any(_patterns()[what].fullmatch(value) for what in ("code", "uuid"))
     ):
         return False
     if not is_mixed(value):
@@ -353,6 +370,8 @@ def _may_be_secret(value: str, quoted: bool) -> bool:
         return False
     if quoted:
         return True
+    if "/" in value and "?" in value:
+        return False  # a path with letters beyond ASCII, for which `?` stands
     return _patterns()["expression"].fullmatch(value) is None and ("/" not in value or is_random(value))
 
 

@@ -25,7 +25,7 @@ from memctl.write import documents, pages, render
 @flag_option("--check", "only_check", help="Write nothing; exit with 1 if a document is stale or was edited by hand.")
 @flag_option("--staged", help="Render the staged records and pages, and stage the documents (for hooks).")
 @flag_option("--merged", help="Add the staged documents to the merge commit just made (for hooks).")
-@flag_option("--force", help="Overwrite documents that were edited by hand.")
+@flag_option("--force", help="Overwrite edits made by hand that are not committed.")
 @flag_option("--dry-run", "-n", help="Show what would be written, and write nothing.")
 @flag_option("--no-commit", help="Write the documents, but neither stage nor commit them.")
 @json_option
@@ -44,7 +44,8 @@ def render_command(
 
     With `docs: true` every write of memctl renders the documents that it touches. With `docs: default-branch` nothing
     but this command does, on that branch: run it after merges, or let a workflow of the host run it. What a formatter
-    has changed is rendered over; a document that was edited by hand is named, and overwritten with --force.
+    has changed is rendered over. A document that was edited by hand is named, and overwritten if the edit is committed,
+    as Git keeps it, or with --force.
     """
     memory = memory_access.memory(ctx)
     if only_check or dry_run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 import msgspec
 
@@ -46,13 +46,18 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare(
-    making: Renderer, names: Iterable[str] | None = None, *, force: bool = False, exact: bool = False
+    making: Renderer,
+    names: Iterable[str] | None = None,
+    *,
+    force: bool = False,
+    overwrite: Container[str] = (),
+    exact: bool = False,
 ) -> Comparison:
     """Compare the documents on the disk with those that the renderer `making` gives now.
 
     `names` are the documents to compare, as file names below `docs/`; None compares all. If `force` is True, a document
-    that a person edited counts as stale, so that it is overwritten. In format 2 a document in which only a formatter
-    has changed something is up to date, unless `exact` is True.
+    that a person edited counts as stale, so that it is overwritten; so do those in `overwrite`, by path. In format 2 a
+    document in which only a formatter has changed something is up to date, unless `exact` is True.
     """
     stale: dict[str, str] = {}
     by_hand: list[str] = []
@@ -69,7 +74,8 @@ def compare(
             continue
         if old is not None and (text == old or (not exact and _is_reformatted(making, old, text))):
             continue
-        if old is not None and not force and not _has_conflict(old) and making.is_edited(path, old, text):
+        is_forced = force or path in overwrite
+        if old is not None and not is_forced and not _has_conflict(old) and making.is_edited(path, old, text):
             by_hand.append(path)
         elif old is not None and any(_would_lose(name, old, text, marker) for marker in unreadable):
             showing.append(path)
@@ -78,8 +84,9 @@ def compare(
     if names is not None:
         return Comparison(stale, tuple(by_hand), (), False, showing_unreadable=tuple(showing), broken=broken)
     is_ours, is_stale, is_earlier = _sources_state(making)
-    by_hand += [] if is_ours or force else [f"{FOLDER}/{SOURCES}"]
-    sources_stale = is_stale or is_earlier or (force and not is_ours)
+    is_forced = force or f"{FOLDER}/{SOURCES}" in overwrite
+    by_hand += [] if is_ours or is_forced else [f"{FOLDER}/{SOURCES}"]
+    sources_stale = is_stale or is_earlier or (is_forced and not is_ours)
     is_earlier = is_earlier and not is_stale
     return Comparison(stale, tuple(by_hand), _orphans(making), sources_stale, is_earlier, tuple(showing), broken)
 

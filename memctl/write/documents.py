@@ -1,7 +1,7 @@
 """Keeping `.memory/docs/` up to date: finding which documents a change affects, and writing those that differ.
 
 When a change is committed, the documents it affects are rendered from the files on the disk, and go into the same
-commit. A document edited by hand is left alone; `check` names it, and `render --force` overwrites it.
+commit. A document edited by hand is left alone; `check` names it, and `render` overwrites it if HEAD has the edit.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Compa
     """
     if why := unused_templates(memory, snapshot):
         raise MemctlError(f"memctl can't tell whether the documents are up to date: {why}", TRUST_HINT)
-    comparison = documents.compare(renderer(memory, snapshot), force=force)
+    comparison = compare_for_render(memory, renderer(memory, snapshot), force=force)
     if belong_here(memory, snapshot.config):
         return comparison
     if snapshot.config.docs:
@@ -130,6 +130,24 @@ def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Compa
     stale = {path: text for path, text in comparison.stale.items() if here(snapshot, path) is not None}
     sources_stale = comparison.sources_stale and here(snapshot, f"{FOLDER}/{SOURCES}") is not None
     return replace(comparison, stale=stale, sources_stale=sources_stale)
+
+
+def compare_for_render(memory: Memory, making: Renderer, *, force: bool = False, exact: bool = False) -> Comparison:
+    """Return how documents differ from what `making` gives; those to be overwritten, although edited, count as stale.
+
+    These are all with `force`, and else those whose edits HEAD has: nothing is lost, and a host that has made a
+    document of several commits can render it. A remark names them.
+    """
+    comparison = documents.compare(making, force=force, exact=exact)
+    committed = edited_documents.committed(memory, comparison.by_hand)
+    if not committed or not memory.config.docs:
+        return comparison
+    head = memory.repository.branch()[1][:10]
+    memory.remarks += [
+        f"warning: `memctl render` overwrites edits of {name}, which `git show {head}:{name}` prints"
+        for name in map(memory.tracked, committed)
+    ]
+    return documents.compare(making, overwrite=committed, exact=exact)
 
 
 def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:

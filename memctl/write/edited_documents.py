@@ -7,7 +7,7 @@ the commit that last changed it. Only words count (`markdown.words`), since form
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import reduce
 from operator import and_, or_
@@ -51,6 +51,17 @@ def is_edited(
             before = (trees.text(repository, f"{last[0]}^{number}", tracked) for number in (1, 2))
             return _adds_or_removes(text, [making.document(path.rpartition("/")[2]), *filter(None, before)])
     return False
+
+
+def committed(memory: Memory, paths: Iterable[str]) -> list[str]:
+    """Return those of the documents at `paths` (below `.memory/`) of which HEAD has the text on the disk."""
+    head = memory.repository.branch()[1]
+    tracked = {memory.tracked(path): path for path in paths if (memory.folder / path).is_file()}
+    if not head or not tracked:
+        return []
+    blobs = trees.blob_ids(memory.repository, head, tracked)
+    there = trees.worktree_blob_ids(memory.repository, tracked)
+    return [path for name, path in tracked.items() if there[name] == blobs.get(name)]
 
 
 def _adds_or_removes(text: str, others: list[str]) -> bool:

@@ -26,9 +26,9 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
     """Render all documents and commit those that changed; return the outcome, and how documents differed before.
 
     The document of the source files is rendered even if it is not stale, so that its sizes are right. With `force`
-    documents edited by hand are overwritten. With `no_commit` the commit is left to the user. With the setting `docs:
-    false` documents are only on the disk: nothing is added to Git, and documents in Git are removed from it. Raises
-    MemctlError on a branch on which, by the settings, no documents are kept.
+    documents edited by hand are overwritten, also those with edits that HEAD lacks. With `no_commit` the commit is left
+    to the user. With the setting `docs: false` documents are only on the disk: nothing is added to Git, and documents
+    in Git are removed from it. Raises MemctlError on a branch on which, by the settings, no documents are kept.
     """
     if memory.config.docs and not documents.belong_here(memory, memory.config):
         raise MemctlError(
@@ -41,7 +41,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         files.remove_leftovers(memory.folder)  # those of a killed rendering
         snapshot = load.disk(memory, whole=True)
         making = documents.renderer(memory, snapshot)
-        result = compare(making, force=force, exact=True)
+        result = documents.compare_for_render(memory, making, force=force, exact=True)
         memory.remarks += [f"warning: {line}" for line in documents.unreadable_remarks(memory, snapshot, result)]
         change = commit.with_author(memory, Change(op="render", title="the documents"))
         if not memory.config.docs:

@@ -287,7 +287,7 @@ def test_two_pull_requests_merge_and_main_has_all_of_both(
     for clone in (ann, ben):
         merge(host, f"topic-{clone.name}", way)
     if documents == "on":
-        render(host, way)
+        host.run("render")
     host.run("check", "--strict")
     git(host.folder, "push", "-q", "origin", "main")
     for clone in (ann, ben):
@@ -298,15 +298,6 @@ def test_two_pull_requests_merge_and_main_has_all_of_both(
         clone.run("check", "--strict")
         has_all(clone, ann)
         has_all(clone, ben)
-
-
-def render(host: Clone, way: str) -> None:
-    """Render the documents; those that Git has put together in one commit of others are like ones edited by hand."""
-    done = host.memctl("render", where=host.folder, code=None)
-    if done.code:
-        assert "was edited by hand" in done.err
-        assert way != "merge"
-        host.run("render", "--force")
 
 
 def has_all(there: Clone, clone: Clone) -> None:

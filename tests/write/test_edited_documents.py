@@ -49,7 +49,7 @@ def edit(folder: Path, old: str, new: str) -> None:
         ("<!-- Rendered by memctl", "<!-- Written by me"),
     ],
 )
-def test_committed_edit_is_named_in_each_clone(
+def test_committed_edit_is_named_in_each_clone_and_rendered_over(
     shop: Path, memctl: Memctl, clone: Callable[..., Path], old: str, new: str
 ) -> None:
     edit(shop, old, new)
@@ -57,8 +57,14 @@ def test_committed_edit_is_named_in_each_clone(
     for folder in (shop, clone()):
         assert f"{DOCUMENT}:1: error MEM309" in memctl("check", where=folder, code=1).out
         memctl("learn", "Goes on", "--section", "2.1", where=folder)
-        assert f"{DOCUMENT} was edited by hand" in memctl("render", where=folder, code=1).err
-        memctl("render", "--force", where=folder)
+        edited, head = (folder / DOCUMENT).read_text(), git(folder, "rev-parse", "HEAD")
+        for option in ("--check", "--dry-run"):
+            said = memctl("render", option, where=folder, code=None)
+            assert said.out == f"stale: {DOCUMENT}\n"
+            assert said.code == (option == "--check")
+        said = memctl("render", where=folder).err
+        assert f"warning: `memctl render` overwrites edits of {DOCUMENT}, which `git show {head[:10]}:" in said
+        assert git(folder, "show", f"{head[:10]}:{DOCUMENT}") == edited
         assert "MEM309" not in memctl("check", where=folder).out
         assert git(folder, "status", "--porcelain") == ""
 

@@ -87,6 +87,7 @@ def _print_commits(memory: Memory, results: Sequence[Outcome], verb: str, *, as_
     for result in results:
         is_undone = result.pending == pending_state.WHY
         done = "dropped" if verb == "drop" else result.commit[:10] or ("undone" if is_undone else "pending")
+        done = "written again, not committed yet" if result.is_later else done
         label = f"would {verb}" if dry_run and not is_undone else done
         output.one_line(f"{label}: {result.change.op} {result.change.title}")
         if not dry_run:

@@ -15,7 +15,7 @@ from memctl.git import differences, git, history
 from memctl.history import record_paths
 from memctl.record import ids, time_input
 from memctl.record.kinds import KINDS
-from memctl.store import changes_ref, commit_message, load, sessions_ref
+from memctl.store import changes_ref, commit_message, load, memory_root, sessions_ref
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.text.phrases import some
@@ -62,7 +62,12 @@ def log_command(
     paths = [path, *former]
     listed = history.commits(memory.repository, paths, revision, most, discarded=discarded, beside=beside)
     waiting = [] if at else changes_ref.uncommitted(memory, paths, most)
-    if left := changes_ref.changes(memory, paths, most) if id and not at else waiting:
+    left = changes_ref.changes(memory, paths, most) if id and not at else waiting
+    if not at and (memory.private / memory_root.BATCH).exists():
+        from memctl.write import batch_migration  # once after an upgrade
+
+        left = waiting = batch_migration.open_changes(memory, paths)
+    if left:
         listed = sorted([*left, *listed], key=lambda commit: commit.date, reverse=True)[:most]
     open_ones = {commit.commit for commit in waiting}
     if since:
@@ -190,8 +195,9 @@ def _print(
     output.text(f"    {subject}")
     if is_marked:
         output.text("    since this commit the record has its present text")
-    if commit.trailers.branch:
-        output.text(f"    {'not committed yet, ' if is_waiting else ''}recorded on {commit.trailers.branch}")
+    where = [f"recorded on {commit.trailers.branch}"] if commit.trailers.branch else []
+    if where or is_waiting:
+        output.text(f"    {', '.join([*(['not committed yet'] if is_waiting else []), *where])}")
     deeds = _deeds(memory, commit)
     for action in dict.fromkeys(action for action, _, reason in deeds if not reason and not identifier):
         output.text(f"    {action} {some([record for deed, record, _ in deeds if deed == action], _SHOWN)}")

@@ -30,7 +30,7 @@ from memctl.write import upgrade
 @flag_option("--yes", "-y", help="Do not ask.")
 @write_command.writing
 def upgrade_command(ctx: click.Context, /, docs: str | None, yes: bool, **flags: Any) -> None:
-    """Upgrade the memory to format 2, in one commit.
+    """Upgrade the memory to format 2, in one commit, also with `commits: later`.
 
     Upgrade memctl for everybody who works on the project first: an older memctl refuses a memory of a newer format, and
     its Git hook refuses commits until memctl is upgraded.

@@ -6,6 +6,8 @@ Its changes are on the disk, in neither HEAD nor the index. The refs move to ref
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from memctl.git import git, history
 from memctl.record.change import Change, Delete, RecordAction, Write
 from memctl.store import changes_ref, commit_message, journal
@@ -19,17 +21,31 @@ _BASE, _CLOSED = "\nMemctl-Base: ", "\nMemctl-Changes: "  # the trailers of a ch
 
 
 def move_refs(memory: Memory) -> None:
-    """Move the refs of batches from where they are in the way of refs/memctl/changes."""
+    """Move the refs of batches from where they are in the way of refs/memctl/changes.
+
+    A remark names those that were left open elsewhere: perhaps their worktrees are gone.
+    """
     args = ["for-each-ref", "--format=%(refname) %(objectname)", f"{changes_ref.ref(memory)}/"]
-    moves = [
-        line.split() for line in git.read(args, memory.repository.top).decode("utf-8", "surrogateescape").split("\n")
-    ]
-    lines = [
-        line
-        for name, commit in filter(None, moves)
-        for line in (f"update {_moved(name)} {commit}\n", f"delete {name} {commit}\n")
-    ]
+    listing = git.read(args, memory.repository.top).decode("utf-8", "surrogateescape")
+    moves = [line.split() for line in listing.split("\n") if line]
+    lines, own = [], _ref_here(memory)
+    for name, commit in moves:
+        lines += [f"update {_moved(name)} {commit}\n", f"delete {name} {commit}\n"]
+        if name != own and (base := _base(memory, commit)):
+            memory.remarks.append(
+                f"warning: an older memctl left a batch of changes open in another worktree: {_moved(name)} keeps "
+                f"them; if the worktree is gone, `git diff {base[:10]} {commit[:10]}` prints them, and `memctl restore "
+                f"ID --at {commit[:10]}` brings a record back"
+            )
     git.write(["update-ref", "--stdin"], memory.repository.top, "".join(lines).encode("utf-8", "surrogateescape"))
+
+
+def open_changes(memory: Memory, paths: Sequence[str]) -> list[history.Commit]:
+    """Return the changes of the worktree's open batch that touched some paths, newest first."""
+    name = _ref_here(memory)
+    tip = memory.repository.tip(name) or memory.repository.tip(_moved(name))
+    base = _base(memory, tip) if tip else ""
+    return history.commits(memory.repository, paths, f"{base}..{tip}", first_parent=True) if base else []
 
 
 def reopen(memory: Memory) -> None:
@@ -37,21 +53,33 @@ def reopen(memory: Memory) -> None:
 
     The caller holds the lock for writes.
     """
-    marker = memory.private / BATCH
-    branch = marker.read_text(encoding="utf-8", errors="surrogateescape").strip().removeprefix("refs/heads/")
+    marker, name = memory.private / BATCH, _ref_here(memory)
     move_refs(memory)
-    name = f"{changes_ref.ref(memory)}/{branch.replace('%', '%25').replace('/', '%2F')}"
     tip = memory.repository.tip(_moved(name))
-    (item,) = memory.repository.objects.read([tip]) if tip else (None,)
-    text = ((item and item.data) or b"").decode(errors="replace")
-    base = text.partition(_BASE)[2].partition("\n")[0]
-    if base and _CLOSED not in text:
+    if base := _base(memory, tip) if tip else "":
         change = _change(memory, base, tip)
         if change.paths:
             entry = journal.begin(memory.pending, change, held=False, base=base, allow_secret=True)
             journal.advance(entry, PENDING)
         memory.remarks.append(f"an older memctl left a batch open, which becomes one commit: {change.title}")
     marker.unlink()
+
+
+def _ref_here(memory: Memory) -> str:
+    """Return the ref of the batch that the worktree has open, "" if it has none."""
+    try:
+        branch = (memory.private / BATCH).read_text(encoding="utf-8", errors="surrogateescape").strip()
+    except FileNotFoundError:
+        return ""
+    name = branch.removeprefix("refs/heads/").replace("%", "%25").replace("/", "%2F")
+    return f"{changes_ref.ref(memory)}/{name}"
+
+
+def _base(memory: Memory, tip: str) -> str:
+    """Return the commit on which a batch with the last change `tip` was begun, "" if the batch was committed."""
+    (item,) = memory.repository.objects.read([tip])
+    text = ((item and item.data) or b"").decode(errors="replace")
+    return "" if _CLOSED in text else text.partition(_BASE)[2].partition("\n")[0]
 
 
 def _moved(name: str) -> str:

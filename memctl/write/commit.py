@@ -29,9 +29,9 @@ _TRIES = 4  # of a commit: once, and 3 times on a branch that somebody else has 
 class Outcome(msgspec.Struct, frozen=True):
     """The result of writing the Change `change`: the id of its commit, or the reason why it has none yet.
 
-    - `commit` is the commit's id, of the branch or, with `commits: later`, of refs/memctl/changes. If it is "",
-      `pending` is the reason, and `hint` says what to do. `all_pending` says that no other change can be committed now
-      either.
+    - `commit` is the commit's id. If it is "", `pending` is the reason, and `hint` says what to do. `all_pending` says
+      that no other change can be committed now either. With `is_later` the commit is on refs/memctl/changes, and the
+      user makes that of the branch (`commits: later`).
     - `by_hand` are files in the commit that `change` does not write: edits made without memctl.
     - `documents` are the rendered documents in the commit.
     - `warning` names something that failed without harm to the change.
@@ -47,6 +47,7 @@ class Outcome(msgspec.Struct, frozen=True):
     documents: tuple[str, ...] = ()
     warning: str = ""
     all_pending: bool = False
+    is_later: bool = False
     advice: tuple[str, ...] = ()
 
     @property
@@ -58,7 +59,7 @@ class Outcome(msgspec.Struct, frozen=True):
     def description(self) -> str:
         """A line for a person who pressed Ctrl-C too late: it says which change was written, and in which commit."""
         change = f"{self.change.op} {self.change.title}"
-        if self.commit:
+        if self.commit and not self.is_later:
             return f"the change is already written, in commit {self.commit[:10]}: {change}"
         return f"the change is already written, and not committed yet (`memctl commit` commits it): {change}"
 
@@ -125,12 +126,15 @@ def _edits_by_hand(
 
     The paths `handled` are left out. `allowed` has the options of `commit_all` that allow an edit.
     """
-    differing = pending_state.uncommitted(memory).items()
-    edited = [path for path, code in differing if path not in handled and manual_edits.is_ours(path, code)]
-    odd = {path: why for path in edited if (why := manual_edits.objection(memory, path, **allowed))}
+    differing = pending_state.uncommitted(memory)
+    edited = [path for path, code in differing.items() if path not in handled and manual_edits.is_ours(path, code)]
+    odd: dict[str, tuple[str, str]] = {}
+    for path in edited:
+        why = manual_edits.conflict(memory, path, differing[path]) or manual_edits.objection(memory, path, **allowed)
+        odd |= {path: why} if why else {}
     gone = [path for path in edited if path not in odd and not (memory.folder / path).exists()]
     if gone:
-        others = [path for path, _ in differing if path in odd or path not in edited]
+        others = [path for path in differing if path in odd or path not in edited]
         odd |= manual_edits.misnamed(memory, gone, others)
     return [path for path in edited if path not in odd], odd
 
@@ -331,7 +335,7 @@ def commit_paths(
     """
     text = commit_message.compose(changes)
     for left in reversed(range(_TRIES)):
-        asked = paths if is_fresh else pending_state.uncommitted(memory, ignored=True)
+        asked: Mapping[str, str | None] = paths if is_fresh else pending_state.uncommitted(memory, ignored=True)
         differing = _differing(memory, paths, least, asked)
         if not differing:
             return ""
@@ -355,13 +359,18 @@ def commit_paths(
 _ALL = [Change(op="", title="", writes=(Write(CONFIG, "", ""),))]  # what makes all documents be compared
 
 
-def _differing(memory: Memory, paths: Collection[str], least: Collection[str], asked: Collection[str]) -> set[str]:
+def _differing(
+    memory: Memory, paths: Collection[str], least: Collection[str], asked: Mapping[str, str | None]
+) -> set[str]:
     """Return those of `paths` that are also in `asked`, the paths with uncommitted changes; none if no commit is due.
 
-    That is so if none of `least` is among them. Raises CommitPending if a path of `least` only looks unchanged because
-    Git was told to take it for unchanged.
+    That is so if none of `least` is among them. Raises CommitPending if a path is in a conflict, or if one of `least`
+    only looks unchanged because Git was told to take it for unchanged. `asked` has the letters of `git status`.
     """
     differing = {path for path in paths if path in asked}
+    for path in sorted(differing):
+        if conflict := manual_edits.conflict(memory, path, asked[path]):
+            raise commits.CommitPending(*conflict)
     for path, option in pending_state.hidden(memory, set(least) - differing).items():
         name = memory.tracked(path)
         raise commits.CommitPending(

@@ -137,7 +137,7 @@ def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOption
         list(commit.commit_remaining(memory))  # of before `commits: later`
     _, warning = documents.refresh(memory, [newest.change])
     if newest.recorded:
-        return Outcome(newest.change, commit=newest.recorded, warning=warning)
+        return Outcome(newest.change, commit=newest.recorded, is_later=True, warning=warning)
     pending, hint = ("--no-commit was given", "`memctl commit` commits it") if options.no_commit else ("", "")
     return Outcome(newest.change, pending=pending, hint=hint, warning=warning)
 

@@ -461,6 +461,25 @@ def test_the_open_batch_is_kept_by_every_way_to_commit_it(
     memctl("check", "--strict")
 
 
+def test_changes_of_the_open_batch_are_in_the_log_and_not_committed_yet(memctl: Memctl, with_batches: Path) -> None:
+    before = state(with_batches)
+    assert "not committed yet" in memctl("log", "DEC-2025-11-07-001").out
+    listed = memctl("log", "--json").data["commits"]
+    assert [one["is_committed"] for one in listed[:4]] == [False, False, False, True]
+    assert state(with_batches) == before
+
+
+def test_a_batch_whose_worktree_is_gone_is_named_with_what_brings_it_back(memctl: Memctl, with_batches: Path) -> None:
+    ref = "refs/memctl/changes/gone"
+    tip = git(with_batches, "rev-parse", "refs/memctl/changes/main").strip()
+    git(with_batches, "update-ref", ref, tip)
+    told = memctl("commit").err
+    moved = ref.replace("changes", "batches")
+    assert f"warning: an older memctl left a batch of changes open in another worktree: {moved} keeps them" in told
+    assert f"`memctl restore ID --at {tip[:10]}` brings a record back" in told
+    assert "batch" not in memctl("commit").err
+
+
 def test_a_commit_by_git_with_an_open_batch_loses_nothing(memctl: Memctl, with_batches: Path) -> None:
     (with_batches / "app.py").write_text("print('sold')\n")
     git(with_batches, "commit", "-qm", "sell", "app.py")  # the hooks of the older memctl run

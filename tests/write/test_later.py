@@ -273,11 +273,41 @@ def test_texts_that_git_took_away_come_back(later: Path, memctl: Memctl, way: st
     assert tree(later) != before
     gone = len([one for one in memctl("status", "--json").data["pending"] if one["undone"]])
     assert gone == {"clean": 1, "checkout": 1}.get(way, 2)
-    assert memctl("commit", "--again").out.count("\n") == gone
+    again = memctl("commit", "--again").out.splitlines()
+    assert [line.partition(": ")[0] for line in again] == ["written again, not committed yet"] * gone
     assert tree(later) == before
     assert waiting(memctl) == 2
     memctl("commit")
     assert git(later, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize(("way", "is_kept"), [("add", True), ("rm", False)])
+def test_a_file_that_one_side_deleted_is_committed_once_the_conflict_is_resolved(
+    later: Path, memctl: Memctl, way: str, is_kept: bool
+) -> None:
+    old, other = (memctl("learn", title, "--lesson", "One.") for title in ("Old", "Other"))
+    memctl("commit")
+    memctl("edit", old.id, "--add", "tags=late")
+    path = old.out.split()[1]
+    git(later, "stash", "push", "-q")
+    git(later, "rm", "-q", path)
+    git(later, "commit", "-qm", "gone")
+    git(later, "stash", "pop", check=False)
+    assert git(later, "status", "--porcelain", "--", path).startswith("DU ")
+    with (later / other.out.split()[1]).open("a") as file:
+        file.write("\nMore.\n")
+    head = git(later, "rev-parse", "HEAD")
+    for _ in range(2):
+        said = memctl("commit", code=1).err
+        assert f"commit pending: {path} is in an unresolved conflict: one side deleted it" in said
+        assert f"`git add {path}` keeps the file, and `git rm {path}` deletes it" in said
+        assert path not in git(later, "diff", "--name-only", head.strip(), "HEAD")
+    memctl("edit", old.id, "--add", "tags=more")
+    assert path not in git(later, "diff", "--name-only", head.strip(), "HEAD")
+    git(later, way, path)
+    memctl("commit", code=None)
+    assert (git(later, "ls-tree", "HEAD", path) != "") == is_kept
+    assert git(later, "ls-files", "--unmerged") == ""
 
 
 def test_texts_of_a_removed_worktree_come_back(later: Path, memctl: Memctl) -> None:
@@ -332,6 +362,15 @@ def test_undo_of_a_commit_of_code_reverts_the_memory_alone(repo: Path, memctl: M
     assert (repo / "app.py").read_text() == "2\n"
     assert git(repo, "log", "-1", "--format=%s").startswith("docs(memory): undo ")
     assert not (repo / made.out.split()[1]).exists()
+
+
+def test_an_upgrade_is_committed_at_once(later: Path, memctl: Memctl) -> None:
+    config = later / ".memory" / "config.yaml"
+    config.write_text(config.read_text().replace("format: 2", "format: 1"))
+    git(later, "commit", "-qam", "before")
+    memctl("upgrade", "--yes")
+    assert git(later, "log", "-1", "--format=%s").strip() == "docs(memory): upgrade to format 2"
+    assert git(later, "status", "--porcelain") == ""
 
 
 def test_a_handoff_is_committed_at_once(later: Path, memctl: Memctl) -> None:

@@ -257,7 +257,7 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             "--assignee",
             metavar="NAME",
             shell_complete=complete("assignee"),
-            help="Only issues and states that this person or agent works on.",
+            help="Only issues and states that this person or agent works on: a whole name or a word of it.",
         ),
         text_options(
             ("--since", "since", "Only records since this time: 2025-11-04, or 7d for seven days ago."),

@@ -36,20 +36,21 @@ _LARGE = 10  # files of a folder that is worth a section beside that of the fold
 
 
 class FirstStep(NamedTuple):
-    """A command that a user may run next: its words without `memctl`, and what the command is for.
+    """A command that a user may run next: its words without `program`, and what the command is for.
 
     `purpose` is a phrase such as "import 3 decisions". `is_complete` is False if the user has to replace words such as
-    TITLE before the command can run.
+    TITLE before the command can run, or has to decide when to run it.
     """
 
     words: tuple[str, ...]
     purpose: str
-    is_complete: bool = True  # the user need not fill in anything
+    is_complete: bool = True
+    program: str = "memctl"
 
     @property
     def line(self) -> str:
         """The command line to type, such as `memctl import adr docs/adr`."""
-        return shlex.join(("memctl", *self.words))
+        return shlex.join((self.program, *self.words))
 
     def arguments(self, top: Path) -> list[str]:
         """Return the arguments with which memctl can be run in any current directory.
@@ -70,7 +71,16 @@ def propose(memory: Memory) -> list[FirstStep]:
         FirstStep(("init", "--sections"), "propose sections from the folders of the repository"),
         FirstStep(("decide", "TITLE", "--rationale", "WHY"), "record your latest decision", is_complete=False),
     )
-    return [*steps, *others[: max(0, _SHOWN - len(steps))]]
+    return [*steps, *others[: max(0, _SHOWN - len(steps))], *_push(memory)]
+
+
+def _push(memory: Memory) -> Iterator[FirstStep]:
+    """Yield the step that brings the memory to the remote, if there is one."""
+    known, branch = memory.repository.remotes(), memory.repository.branch()[0].removeprefix("refs/heads/")
+    if known and branch:
+        has_upstream = f"branch.{branch}.merge" in memory.repository.branch_settings
+        words = () if has_upstream else ("-u", "origin" if "origin" in known else known[0], branch)
+        yield FirstStep(("push", *words), "share the memory", is_complete=False, program="git")
 
 
 def _writer_of_documents(memory: Memory) -> FirstStep:

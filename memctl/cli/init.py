@@ -53,7 +53,11 @@ _TRY = (
     ),
     ("memctl init --here", "Set up a memory for this folder, in a repository of many projects."),
 )
-@click.option("--project", metavar="NAME", help="The name of the project. [default: the name of the folder]")
+@click.option(
+    "--project",
+    metavar="NAME",
+    help="The name of the project. [default: that of the repository at the remote, else of the folder]",
+)
 @flag_option("--git", "make_repository", help="Create a Git repository first if there is none.")
 @flag_option("--here", help="Create the memory in this folder, not at the repository's root.")
 @flag_option("--sections", help="Propose sections of an existing memory, for folders of the repository that have none.")

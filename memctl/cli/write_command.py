@@ -64,11 +64,13 @@ def naming_options(ctx: click.Context) -> Iterator[None]:
 def real_text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Return the value of an option; raises MemctlError if it is a placeholder such as "TODO".
 
-    This is a callback of click's. The value of a repeatable option is a tuple.
+    This is a callback of click's. The value of a repeatable option is a tuple, in which no text may be empty.
     """
     name = param.opts[0] if isinstance(param, click.Option) else str(param.human_readable_name)
-    for text in filter(None, value if isinstance(value, tuple) else (value,)):
-        refuse_placeholder(text, name)
+    for text in value if isinstance(value, tuple) else (value,):
+        if isinstance(value, tuple) and not text.strip():
+            raise MemctlError(*_empty(param), USAGE)
+        refuse_placeholder(text or "", name)
     return value
 
 
@@ -79,9 +81,13 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     """
     is_given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
     if is_given and value is not None and not value.strip():
-        raise MemctlError(f"{param.opts[0]} has an empty text", f"give a text, or leave {param.opts[0]} out", USAGE)
+        raise MemctlError(*_empty(param), USAGE)
     real_text(ctx, param, value)
     return value
+
+
+def _empty(param: click.Parameter) -> tuple[str, str]:
+    return f"{param.opts[0]} has an empty text", f"give a text, or leave {param.opts[0]} out"
 
 
 strict_option = flag_option(

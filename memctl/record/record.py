@@ -73,9 +73,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     @property
     def assignees(self) -> tuple[str, ...]:
-        """The names in `assignee` as they are compared: in lower case, and without an @."""
-        names = self.assignee.split(",") if self.assignee else ()
-        return tuple(name.strip().lstrip("@").casefold() for name in names)
+        """The names in `assignee` as they are compared: in lower case, without an @, and also each word of a name."""
+        names = [name.strip().lstrip("@").casefold() for name in (self.assignee or "").split(",")]
+        words = [word for name in names for word in (name, *name.replace("@", " ").split())]
+        return tuple(dict.fromkeys(filter(None, words)))
 
     @property
     def place(self) -> str:

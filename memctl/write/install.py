@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -378,6 +379,8 @@ def workflow(memory: Memory, target: str, source: str) -> str:
     """
     if source.endswith(".git") and not source.startswith("git+"):
         source = f"git+{source}"
+    if re.search(r"\s", source.partition(" @ ")[2] or source) and "://" in source:
+        raise MemctlError(f"the address {source!r} has a blank in it", "write %20 for a blank", USAGE)
     if source and "://" not in source and " @ " not in source:
         path = Path(os.path.realpath(source))
         top = os.path.realpath(memory.repository.top)

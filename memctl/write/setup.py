@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -35,9 +36,9 @@ def plan(
     """Return the memory that is to be created, and the Change that creates it.
 
     The memory's folder is in the worktree's root, or with `here` in the folder `start`. `project` is the project's
-    name, None for the name of the folder around it. `docs` is the value of the setting `docs` in config.yaml; "" stands
-    for `default-branch` if there is a remote, else for the default. Raises MemctlError if there is a memory already, or
-    if the folder `.memory` is another tool's.
+    name, None for that of the repository at the remote or, without a remote or with `here`, of the folder around it.
+    `docs` is the value of the setting `docs` in config.yaml; "" stands for `default-branch` if there is a remote, else
+    for the default. Raises MemctlError if there is a memory already, or if the folder `.memory` is another tool's.
     """
     repository = open_repository(start)
     parent = start.resolve() if here else repository.top
@@ -48,12 +49,21 @@ def plan(
     if (folder / CONFIG).exists():
         raise MemctlError(f"this repository already has a memory: {folder}", "`memctl status` shows what it has")
     _refuse_absent(repository, folder)
-    name = project or parent.name or "project"
+    name = project or ("" if here else _name_at_remote(repository)) or parent.name or "project"
     docs = docs or (configuration.DEFAULT_BRANCH if repository.remotes() else "")
     text = _config_text(name) + (_documents_lines(repository, docs) if docs else "")
     memory = Memory(folder, repository, environ, configuration.parse(text, f"{FOLDER}/{CONFIG}"))
     change = Change(op="init", title=name, writes=(Write(CONFIG, text), *_readme(folder, name), *_attributes(folder)))
     return memory, change
+
+
+def _name_at_remote(repository: Repository) -> str:
+    """Return the name of the repository in the address of its remote, such as "shop"; "" if it has none."""
+    names = repository.remotes()
+    name = "origin" if "origin" in names else (names or [""])[0]
+    address = repository.settings().get(f"remote.{name}.url", "").rstrip("/").removesuffix("/.git")
+    last = re.split(r"[/:\\]", address)[-1].removesuffix(".git")
+    return last if last.isprintable() else ""
 
 
 def plan_documents(memory: Memory, value: str) -> Change:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memctl.errors import MemctlError
-from memctl.git import history, trees
+from memctl.git import git, history, trees
 from memctl.git.history import Commit
 from memctl.record import ids
-from memctl.record.change import HANDOVERS, REDACT, Change, Delete, Write
+from memctl.record.change import HANDOVERS, REDACT, RENUMBER, Change, Delete, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import HANDOFF
 from memctl.record.parser import parse
@@ -49,6 +49,7 @@ def undo(memory: Memory, revision: str | None) -> Change:
     found = _resolve(memory, waiting, revision) if revision else _latest_change(memory, waiting)
     if isinstance(found, Commit):
         _refuse_irreversible(memory, found)
+        _warn_of_known_ids(memory, found)
         touched = versions(memory, found.paths, found.parent, found.commit)
         title = f"{found.commit[:_SHORT]} {found.subject.removeprefix(f'{TYPE}: ')}"
     else:
@@ -148,6 +149,16 @@ def _refuse_irreversible(memory: Memory, commit: Commit) -> None:
         raise MemctlError(
             f"the commit {short} created the memory, so `memctl undo` does not undo it",
             f"`git revert {short}` removes the whole memory",
+        )
+
+
+def _warn_of_known_ids(memory: Memory, commit: Commit) -> None:
+    """Add a remark if a commit gave records other ids and a remote has it, so that others may refer to these."""
+    listing = ["for-each-ref", "--count=1", f"--contains={commit.commit}", "--format=%(refname:short)", "refs/remotes"]
+    if RENUMBER in commit.trailers.ops and git.read(listing, memory.repository.top):
+        memory.remarks.append(
+            "warning: a remote has this renumbering, so others may refer to ids that it gave and that name nothing "
+            "after the undo; records share ids again, and `memctl renumber` gives some of them others"
         )
 
 

@@ -599,9 +599,9 @@ def test_a_pending_or_undone_checkpoint_is_reported_with_the_command(repo: Path,
 def test_empty_or_too_long_text_is_refused_with_its_option(repo: Path, memctl: Memctl, option: str) -> None:
     memctl(*FIRST)
     before = git(repo, "rev-parse", "HEAD")
-    for text in ("", "x" * 600):
-        err = memctl(*SAVE, option, text, code=1).err
-        assert f"({option})" in err
-        assert "1 to 500 characters" in err
+    assert f"{option} has an empty text" in memctl(*SAVE, option, "", code=2).err
+    err = memctl(*SAVE, option, "x" * 600, code=1).err
+    assert f"({option})" in err
+    assert "1 to 500 characters" in err
     assert git(repo, "rev-parse", "HEAD") == before
     memctl("checkpoint", "resume")

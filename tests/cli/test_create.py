@@ -92,6 +92,10 @@ def test_placeholders_are_refused(repo: Path, memctl: Memctl, text: str) -> None
     assert "is a placeholder, not a real text" in memctl("edit", issue, "--file", "-", stdin=whole, code=USAGE).err
     assert commits(repo) == before
     memctl("decide", "Sound", "--rationale", "", "--alternative", "none")
+    for args in (("decide", "Kept", "--alternative", " "), ("edit", issue, "--next", "A step", "--next", "")):
+        refused = memctl(*args, code=USAGE).err
+        assert f"{args[2]} has an empty text" in refused
+        assert f"hint: give a text, or leave {args[2]} out" in refused
     memctl("resolve", issue)
 
 

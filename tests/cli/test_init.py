@@ -156,6 +156,35 @@ def test_documents_have_one_writer_from_the_start_if_there_is_a_remote(
     assert "MEM314" not in memctl("check", where=project).out
 
 
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://github.com/ann/shop.git", "shop"),
+        ("git@gitlab.example.org:my.shop", "my.shop"),
+        ("/srv/shop/.git/", "shop"),
+        ("https://example.org/", "example.org"),
+        ("/", "project"),
+    ],
+)
+def test_project_has_the_name_of_the_repository_at_the_remote(
+    project: Path, memctl: Memctl, url: str, name: str
+) -> None:
+    git(project, "remote", "add", "origin", url)
+    said = memctl("init", where=project)
+    assert said.out.startswith(f"memory of {name}: ")
+    assert "\n  git push -u origin main" in said.err
+    below = project / "src" / "pay"
+    assert memctl("init", "--here", where=below).out.startswith("memory of pay: ")
+
+
+def test_next_commands_push_to_the_upstream(project: Path, memctl: Memctl) -> None:
+    git(project, "init", "-q", "--bare", str(project.parent / "shop.git"))
+    git(project, "remote", "add", "fork", str(project.parent / "shop.git"))
+    git(project, "push", "-q", "-u", "fork", "main")
+    assert "\n  git push  " in memctl("init", where=project).err
+    assert "$ git push" not in memctl("init", "--yes", where=project).out
+
+
 def test_status_offers_the_change_when_a_remote_comes(project: Path, memctl: Memctl) -> None:
     memctl("init", where=project)
     memctl("learn", "Rendered", where=project)

@@ -60,6 +60,8 @@ def test_memory_in_a_folder_and_a_wheel_in_the_repository_are_named_from_the_top
     ("arguments", "message"),
     [
         (["github", "--from", "nosuch.whl"], "the workflow can't install memctl from nosuch.whl"),
+        (["github", "--from", "https://example.org/my memctl.whl"], "'https://example.org/my memctl.whl' has a blank"),
+        (["gitlab", "--from", "git-memctl @ git+https://example.org/a b"], "has a blank in it"),
         (["github", "--from", "/etc/hostname"], "the workflow can't install memctl from /etc/hostname"),
         (["git", "--from", SOURCE], "--from is only for `memctl install github` and `gitlab`"),
         (["github", "--user"], "--user and --local are not for .github/workflows/memctl.yml"),

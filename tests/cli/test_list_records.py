@@ -240,6 +240,21 @@ def test_unknown_section_is_refused(repo: Path, memctl: Memctl, command: tuple[s
     assert "§2.1" in result.err
 
 
+def test_assignees_are_found_by_their_name_a_word_of_it_or_a_handle(repo: Path, memctl: Memctl) -> None:
+    names = ("Ada Lovelace", "@ada", "Anna", "grace, @Ada-L", "ada@example.org")
+    made = {name: memctl("issue", f"Of {name}", "--assignee", name).id for name in names}
+    for wanted, found in {
+        "ada": ["Ada Lovelace", "@ada", "ada@example.org"],
+        "@ADA": ["Ada Lovelace", "@ada", "ada@example.org"],
+        "lovelace": ["Ada Lovelace"],
+        "ada lovelace": ["Ada Lovelace"],
+        "ada-l": ["grace, @Ada-L"],
+        "ann": [],
+    }.items():
+        listed = memctl("list", "--assignee", wanted, "--json").data["records"]
+        assert {one["id"] for one in listed} == {made[name] for name in found}, wanted
+
+
 def test_section_filter_finds_records_by_section_details_or_code(repo: Path, memctl: Memctl) -> None:
     for path in ("lib/vtls/gtls.c", "lib/vtlsx.c", "src/app.c"):
         (repo / path).parent.mkdir(parents=True, exist_ok=True)

@@ -98,3 +98,16 @@ def test_two_handoffs_with_one_id_merged_by_git_are_both_left_unsettled(
     assert contradictions(memctl, one) == []
     assert "nothing to repair" in memctl("handoff", "recover", where=one, code=None).err
     assert [*at_work(memctl, one)["bob"]["handoffs"]] == [first]
+
+
+def test_undo_of_a_renumbering_says_that_others_know_its_ids(memctl: Memctl, one: Path, two: Path) -> None:
+    for clone in (one, two):
+        memctl("learn", f"By {clone.name}", where=clone)
+    git(two, "push", "-q")
+    git(one, "pull", "-q", "--no-rebase", "--no-edit")
+    memctl("renumber", where=one)
+    assert "warning" not in memctl("undo", "-n", where=one).err
+    git(one, "push", "-q")
+    said = memctl("undo", where=one).err
+    assert "warning: a remote has this renumbering, so others may refer to ids that it gave" in said
+    assert "MEM104" in memctl("check", where=one, code=1).out

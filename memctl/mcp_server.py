@@ -267,11 +267,16 @@ def _with_notice(memory: Memory, text: str) -> str:
 
 
 def _recall(memory: Memory, query: str) -> str:
-    """Return the page of a marker, the record of an id, or else search results, one per line."""
+    """Return the page of a marker, the record of an id or a part of it, or else search results, one per line."""
     if query.startswith("§"):
         return memory.page(query)
-    if query.partition("-")[0].upper() in BY_PREFIX:
-        text = memory.text(query)
+    text = ""
+    try:
+        text = "" if " " in query.strip() else memory.text(query)
+    except MemctlError:
+        if query.partition("-")[0].upper() in BY_PREFIX:
+            raise
+    if text:
         rest = f"\n… {len(text) - _LONGEST:,} more characters are in the record's file" if len(text) > _LONGEST else ""
         return text[:_LONGEST] + rest
     results = memory.search(query, limit=_FOUND)

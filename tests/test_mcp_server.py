@@ -62,7 +62,10 @@ def test_mcp_client_records_finds_changes_and_hands_over(repo: Path, memctl: Mem
         assert "DEC-2025-11-04-001 (accepted decision) Queue in PostgreSQL: One service fewer" in found
         assert "information, not instructions" in found
         assert "One service fewer" in await call(client, "why", path="queue.py")
-        assert "## Rationale" in await call(client, "recall", query="DEC-2025-11-04-001")
+        for part in ("DEC-2025-11-04-001", "dec-", "DEC-2025-11-04"):
+            assert "## Rationale" in await call(client, "recall", query=part)
+        await call(client, "record", type="decision", title="Retry twice", fields={"rationale": "Once is too few"})
+        assert "Once is too few" in await call(client, "recall", query="04-002")
         assert "Jobs" in await call(client, "recall", query="§2.1")
         assert "changed" in await call(client, "update", id="ISS-2025-11-04-001", add={"tags": ["queue"]})
         assert "resolved" in await call(client, "update", id="ISS-2025-11-04-001", resolution="A transaction per job")
@@ -75,7 +78,7 @@ def test_mcp_client_records_finds_changes_and_hands_over(repo: Path, memctl: Mem
         assert "One service fewer" in record.contents[0].text
 
     with_client(repo, ask, MEMCTL_AGENT="claude")
-    assert commits(repo) == before + 5
+    assert commits(repo) == before + 6
     assert memctl("show", "ISS-2025-11-04-001", "--json").data["records"][0]["status"] == "resolved"
 
 

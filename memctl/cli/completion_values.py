@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from memctl.errors import MemctlError
+from memctl.record import ids
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import open_memory
@@ -21,7 +22,8 @@ Pairs = Iterable[tuple[str, str]]  # values and their descriptions
 def values_beginning(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """Return the suggestions of a kind, such as "id" or "tag", that begin with `incomplete`, the text typed so far.
 
-    Upper and lower case make no difference. The result is [] where there is no memory.
+    Upper and lower case make no difference. If no id begins with it, it may be the end of one alone. The result is []
+    where there is no memory.
     """
     if kind in _FIXED:
         pairs = _FIXED[kind]()
@@ -32,7 +34,11 @@ def values_beginning(kind: str, ctx: click.Context, incomplete: str) -> list[Com
         except (MemctlError, OSError):
             return []
     typed = incomplete.casefold()
-    return [CompletionItem(value, help=line) for value, line in pairs if value.casefold().startswith(typed)]
+    found = [CompletionItem(value, help=line) for value, line in pairs if value.casefold().startswith(typed)]
+    if not found and kind in ("id", "place"):  # a shell replaces what was typed, so only one can be meant
+        found = [CompletionItem(value, help=line) for value, line in pairs if ids.is_part(typed, value)]
+        return found if len(found) == 1 else []
+    return found
 
 
 def _ids(snapshot: Snapshot) -> Pairs:

@@ -86,6 +86,13 @@ class FirstCommits:
         self._find_dates({self._commits[origin] for origin in origins if origin in self._commits})
         return {o: self._seconds[self._commits[o]] for o in origins if o in self._commits}
 
+    def is_cut_off(self, origins: Collection[Origin]) -> bool:
+        """Return whether some of the files or lines may be older than the history of this shallow clone."""
+        if not (boundary := self._repository.shallow()):
+            return False
+        self._find_commits(origins)
+        return any(self._commits.get(origin) in boundary for origin in origins)
+
     def visible_to(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
         """Return, for each of `writers`, which of the `things` were in the history when the writer was first committed.
 

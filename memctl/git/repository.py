@@ -47,6 +47,7 @@ _SETTINGS = (
     "push.default",
 )
 _OWN_PREFIX = "memctl."  # how the names of memctl's own settings begin
+_INCLUDES = lazy_regex(r"^\s*\[include(?:if\s|\])", re.IGNORECASE | re.MULTILINE)
 _PARTIAL_CLONE = lazy_regex(r"^\s*(?:promisor\s*(?:=\s*true\s*)?|partialclone\s*=.*)$", re.IGNORECASE | re.MULTILINE)
 _REMOTE = lazy_regex(r"^\s*\[remote\s+\"[^\n]*\"\][^\[]*?\burl\s*=", re.IGNORECASE | re.MULTILINE)
 _PATTERN = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN_PREFIX, *_BRANCH_PREFIXES]).replace(".", "[.]")
@@ -135,8 +136,11 @@ class Repository:
 
     @property
     def has_remote(self) -> bool:
-        """Whether the clone's own config file has a remote with an address; files included there are not read."""
-        return _REMOTE.search(self.own_config()) is not None
+        """Whether the clone has a remote with an address; Git is only asked if its config file includes others."""
+        config = self.own_config()
+        if _REMOTE.search(config) or not _INCLUDES.search(config):
+            return _REMOTE.search(config) is not None
+        return any(key.startswith("remote.") and key.endswith(".url") for key in self.settings())
 
     def shallow(self) -> frozenset[str]:
         """Return the commits with which the history of a shallow clone begins; none in a full clone."""

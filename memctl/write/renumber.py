@@ -339,6 +339,11 @@ def carry_out(memory: Memory, options: WriteOptions, *, only_unpushed: bool = Fa
         if only_unpushed and history.pushed([holder.origin for holder in made.renamed]):
             made = Renumbering(Change(op=RENUMBER, title="nothing"))
         renumberings.append(made)
+        if history.is_cut_off([holder.origin for holder in made.renamed if not holder.record]):
+            memory.remarks.append(
+                "warning: this shallow clone lacks the commits that say which page or heading was first, so another "
+                "clone may renumber the other one; `git fetch --unshallow` fetches them"
+            )
         return made.change
 
     outcome = transaction.carry_out(memory, plan, options)

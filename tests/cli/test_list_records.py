@@ -199,6 +199,9 @@ def test_completion_knows_ids_and_commands(repo: Path, memctl: Memctl) -> None:
         ).stdout
 
     assert made in complete("memctl show DEC", 2)
+    assert made in complete(f"memctl show {made[-3:]}", 2)
+    other = memctl("learn", "Ends alike").id
+    assert (other[-3:], complete(f"memctl show {made[-3:]}", 2).strip()) == (made[-3:], "")  # it may mean both
     assert "decide" in complete("memctl dec", 1)
 
 

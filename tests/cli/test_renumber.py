@@ -284,6 +284,20 @@ def test_pages_and_their_headings_are_renumbered_with_all_markers(clones: tuple[
     assert one.make("section", "add", "Third") == "§2.3"
 
 
+@pytest.mark.parametrize(("depth", "is_known"), [(1, False), (50, True)])
+def test_unknown_order_of_pages_in_a_shallow_clone_is_said(
+    clones: tuple[Clone, ...], memctl: Memctl, tmp_path: Path, depth: int, is_known: bool
+) -> None:
+    one, two, _ = clones
+    for clone, name in ((one, "books"), (two, "maps")):
+        clone("section", "add", f"About {name}")
+    one.merge(two)
+    git(tmp_path, "clone", "-q", f"--depth={depth}", f"file://{one.folder}", "shallow")
+    git(tmp_path / "shallow", "config", "memctl.trusted", "true")
+    said = memctl("renumber", "-n", where=tmp_path / "shallow").err
+    assert ("lacks the commits that say which page or heading was first" in said) != is_known
+
+
 def test_the_owner_of_a_duplicate_section_number_is_reported(clones: tuple[Clone, ...], memctl: Memctl) -> None:
     one, two, _ = clones
     one("section", "add", "Books")

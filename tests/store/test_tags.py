@@ -65,6 +65,15 @@ def test_new_ids_follow_the_remote(repo: Path, memctl: Memctl) -> None:
     memctl("check", "--strict")
 
 
+@pytest.mark.parametrize("section", ["include", 'includeIf "gitdir:**"'])
+def test_remote_of_an_included_file_counts(repo: Path, memctl: Memctl, section: str) -> None:
+    config = repo / ".git" / "config"
+    config.write_text(f"{config.read_text()}[{section}]\n\tpath = ../../more\n")
+    assert decide(memctl, "Alone", repo).endswith("-001")
+    (repo.parent / "more").write_text('[remote "origin"]\n\turl = ../hub.git\n')
+    assert tag_of(decide(memctl, "Shared", repo))
+
+
 def test_memory_of_format_1_has_no_tags(repo: Path, hub: Path, memctl: Memctl) -> None:
     config = repo / ".memory" / "config.yaml"
     config.write_text(config.read_text().replace("format: 2", "format: 1"))

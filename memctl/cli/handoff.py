@@ -373,8 +373,7 @@ def _push(memory: Memory, remote: str, *, dry_run: bool = False) -> None:
     try:
         syncing.sync_branch(memory, remote, Options(dry_run=dry_run))
     except MemctlError as error:
-        withdrawn = "" if dry_run else ", and the handoff is withdrawn"
-        why = f"no section was handed over{withdrawn}: the record can't be pushed: {error.message}"
+        why = f"no section was handed over: the record can't be pushed: {error.message}"
         raise MemctlError(why, error.hint, error.exit_code) from None
 
 

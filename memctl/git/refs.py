@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +15,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.git import git
 from memctl.git.repository import Repository
 
+_OWN = "refs/memctl/"
 _PATIENCE = 10.0  # seconds to wait for another git process that holds the lock of the ref
 _STALE_AGE = 60.0  # seconds after which the process that made a ref's lock must be dead: a lock lasts a few ms
 _LOCK_MESSAGES = ("File exists", "Another git process")
@@ -151,11 +154,35 @@ def message(repository: Repository, commit: str) -> str:
 
 
 def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
-    """Fetch a remote's ref into the local ref `tracking`; return its commit, "" if the remote does not have it.
+    """Fetch a ref of a remote, given by name or address, into the local ref `tracking`.
 
+    Returns its commit, "" if the remote does not have it. A ref of memctl's own comes from where `push` brings it.
     Raises MemctlError if no remote has that name, or if the remote can't be reached.
     """
-    return fetch_with(repository, remote, ref, tracking, ())[0]
+    where = push_address(repository, remote) if ref.startswith(_OWN) else ""
+    return fetch_with(repository, where or remote, ref, tracking, ())[0]
+
+
+def push_address(repository: Repository, remote: str) -> str:
+    """Return the address to which a remote is pushed, "" if that is the repository from which it is fetched.
+
+    Two addresses that differ in their protocol and user alone are of one repository.
+    """
+    settings = repository.settings()
+    url, pushed = (settings.get(f"remote.{remote}.{key}", "") for key in ("url", "pushurl"))
+    return pushed if pushed and _place(pushed) != _place(url) else ""
+
+
+def _place(address: str) -> str:
+    """Return host and path of an address: github.com/a/b for git@github.com:a/b.git."""
+    rest = re.sub(r"^(?:\w+://)?(?:[^/@]*@)?", "", address)
+    return re.sub(r"(?::\d*)?[:/]+", "/", rest.rstrip("/").removesuffix(".git"))
+
+
+def folder_of(remote: str) -> str:
+    """Return the folder below refs/ for what comes from a remote: its name, or for an address a hash of it."""
+    is_name = ":" not in remote and not remote.startswith(("/", ".", "~"))
+    return remote if is_name else hashlib.sha256(remote.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def fetch_with(
@@ -169,7 +196,9 @@ def fetch_with(
     They are not fetched if the first ref is missing, or if another process has locked one of them. Raises MemctlError
     if no remote has that name, or if the remote can't be reached.
     """
-    refuse_unknown(repository, remote)
+    if folder_of(remote) == remote:
+        refuse_unknown(repository, remote)
+        also = () if push_address(repository, remote) else also  # these are memctl's own
     deadline = time.monotonic() + _PATIENCE
     args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
     while True:

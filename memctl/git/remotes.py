@@ -32,7 +32,8 @@ _EMPTY_TREES = (
 class Upstream(msgspec.Struct, frozen=True):
     """A branch of this clone and the remote's branch that it is synced with.
 
-    `branch` is the branch's full name here, and `ref` the full name at the remote, such as refs/heads/main.
+    `branch` is the branch's full name here, and `ref` the full name at the remote, such as refs/heads/main. `remote` is
+    the remote's name, or the address where a branch is pushed to an address.
     """
 
     branch: str
@@ -47,7 +48,7 @@ class Upstream(msgspec.Struct, frozen=True):
     @property
     def tracking_ref(self) -> str:
         """The local ref with memctl's last fetched copy of the upstream; the user's settings do not change it."""
-        return f"refs/memctl/remotes/{self.remote}/{self.ref.removeprefix('refs/')}"
+        return f"refs/memctl/remotes/{refs.folder_of(self.remote)}/{self.ref.removeprefix('refs/')}"
 
     @property
     def turn_ref(self) -> str:
@@ -95,11 +96,12 @@ def push_target(repository: Repository, upstream: Upstream, chosen: str = "") ->
     settings, short = repository.settings(), upstream.branch.removeprefix(_HEADS)
     named = (settings.get(f"branch.{short}.pushremote"), settings.get("remote.pushdefault"))
     remote = chosen or next(filter(None, named), upstream.remote)
+    address = refs.push_address(repository, remote)
     is_plain = (remote, upstream.branch) == (upstream.remote, upstream.ref) and settings.get(
         "push.default"
     ) != "nothing"
     if is_plain and not {f"remote.{remote}.push", f"remote.{remote}.mirror"} & settings.keys():
-        return upstream
+        return Upstream(upstream.branch, address, upstream.ref) if address else upstream
     args = ["push", "--dry-run", "--porcelain", "--no-verify", "--no-recurse-submodules", remote]
     try:
         answer, why = git.write(args, repository.top, extra=git.ENGLISH).decode(errors="replace"), ""
@@ -108,7 +110,7 @@ def push_target(repository: Repository, upstream: Upstream, chosen: str = "") ->
     for _, pair, *_ in (line.split("\t") for line in answer.splitlines() if line.count("\t") > 1):
         source, _, ref = pair.partition(":")
         if source in (upstream.branch, "HEAD") and ref:
-            return Upstream(upstream.branch, remote, ref)
+            return Upstream(upstream.branch, address or remote, ref)
     raise MemctlError(
         f"`git push` would not push the branch {short}, so `memctl sync` does not push it either{why}",
         f"`memctl sync --no-push` merges {upstream.name} and pushes nothing; "

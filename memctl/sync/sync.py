@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
-from shlex import quote
+from shlex import join, quote
 
 import msgspec
 
@@ -31,7 +31,7 @@ from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
 from memctl.git.remotes import SyncTurn, Upstream
 from memctl.record.snapshot import Snapshot
-from memctl.store import load, lock, pending_state, sessions_ref
+from memctl.store import lock, pending_state, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.memory_root import FOLDER
 from memctl.sync import merge_commit, reconcile_ownership, result, session_pages
@@ -39,7 +39,6 @@ from memctl.sync.result import SyncResult
 from memctl.team import coordination_ref, remote_state
 from memctl.text.phrases import quantity, some
 from memctl.write import checkout_log, commit, documents, recovery
-from memctl.write import handoffs as write_handoffs
 from memctl.write.checkout_log import Move
 
 # Seconds in which other clones may be first again and again. Who has lost takes a turn (`git/remotes.py`).
@@ -83,11 +82,11 @@ def sync(memory: Memory, remote: str, options: Options, report: Report = lambda 
     """
     with lock.hold(memory.repository.shared / "sync.lock"):
         done = sync_branch(memory, remote, options, report)
-        is_shared = remote_state.is_shared(memory)
-        for name in dict.fromkeys((done.upstream.remote, (done.target or done.upstream).remote)) if is_shared else ():
-            done = _sync_refs(memory, done, name, dry_run=options.dry_run)
-        if not options.dry_run and any(write_handoffs.without_record(memory, load.disk(memory))):
-            with suppress(git.GitFailed):  # a branch that is not synced may have it
+        known = memory.repository.remotes() if remote_state.is_shared(memory) else ()
+        for name in dict.fromkeys((done.upstream.remote, (done.target or done.upstream).remote)):
+            done = _sync_refs(memory, done, name, dry_run=options.dry_run) if name in known else done
+        if not options.dry_run:
+            with suppress(git.GitFailed):  # other branches may have handoffs for this agent
                 git.write(["fetch", "--quiet", done.upstream.remote], memory.repository.top)
         return done
 
@@ -105,7 +104,7 @@ def sync_branch(memory: Memory, remote: str, options: Options, report: Report = 
 
 def _sync_refs(memory: Memory, done: SyncResult, remote: str, *, dry_run: bool) -> SyncResult:
     """Sync memctl's own refs with a remote, to which they are pushed only if the branch is; return what is `done`."""
-    push = done.target is not None and done.target.remote == remote
+    push = done.target is not None and done.target.remote in (remote, refs.push_address(memory.repository, remote))
     done = reconcile_ownership.sync_ownership(memory, done, remote, push=push, dry_run=dry_run)
     try:
         return session_pages.sync_pages(memory, done, remote, push=push and not done.refusal, dry_run=dry_run)
@@ -269,10 +268,16 @@ def _plan(memory: Memory, route: Route, sides: tuple[str, str, str]) -> SyncResu
         known = [commit for commit in dict.fromkeys((theirs, there)) if commit]
         pushed, lacking = remotes.ahead_behind(repository, new, there or theirs)
         if lacking:
+            words = ["memctl", "sync", target.remote]
+            if target.remote not in repository.remotes():  # but an address
+                words = ["git", "pull", target.remote, target.ref.removeprefix("refs/heads/")]
+            words = ["memctl", "sync", target.remote]
+            if target.remote not in repository.remotes():  # but an address
+                words = ["git", "pull", target.remote, target.ref.removeprefix("refs/heads/")]
             raise MemctlError(
                 f"{target.name}, to which `git push` pushes this branch, has {result.count_commits(lacking)} that it "
                 f"lacks; nothing was changed",
-                f"`memctl sync {quote(target.remote)}` merges {target.name}",
+                f"`{join(words)}` merges {target.name}",
             )
         refuse_unsound(memory, snapshot if made else merge_commit.near_worktree(memory, new), there or theirs)
         outside = remotes.commits_outside(repository, new, known, FOLDER)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from memctl.git import refs
+from memctl.git.repository import open_repository
 from tests.conftest import Memctl, git
 from tests.sync.test_refusals import hook
 from tests.sync.test_sync import refused, the, write
@@ -92,6 +94,70 @@ def test_commits_that_only_the_fork_has_are_merged_by_a_sync_with_it(
     memctl("sync", where=one)
     assert the(memctl, one, "By third")
     assert tips(bare) == before
+
+
+@pytest.mark.parametrize("setting", ["remote.origin.pushurl", "branch.main.pushRemote"])
+def test_address_to_push_to_is_another_place_than_the_upstream(
+    memctl: Memctl, one: Path, two: Path, bare: Path, fork: Path, tmp_path: Path, setting: str
+) -> None:
+    git(one, "config", "--unset", "remote.pushDefault")
+    git(one, "remote", "remove", "fork")
+    git(one, "config", setting, str(fork))
+    memctl("decide", "By two", where=two)
+    memctl("sync", where=two)
+    memctl("learn", "By one", where=one)
+    memctl("own", "acquire", "2.1", where=one)
+    before = tips(bare)
+    assert f"pushed 3 commits to {fork}/main; origin/main is only fetched" in memctl("sync", where=one).out
+    assert tips(bare) == before
+    assert git(fork, "rev-parse", "main") == git(one, "rev-parse", "HEAD")
+    assert memctl("sync", where=one).out.startswith("nothing to do: ")
+    assert git(bare, "for-each-ref", "refs/memctl") == ""
+    if setting == "remote.origin.pushurl":
+        memctl("own", "acquire", "1.0", "--reason", "x", "--remote", "origin", where=one)
+        assert "coordination" in git(fork, "for-each-ref", "refs/memctl")
+    git(tmp_path, "clone", "-q", str(fork), str(tmp_path / "third"))
+    git(tmp_path / "third", "config", "memctl.trusted", "true")
+    memctl("decide", "By third", where=tmp_path / "third")
+    git(tmp_path / "third", "push", "-q")
+    memctl("learn", "More by one", where=one)
+    err = refused(memctl, one).err
+    assert f"{fork}/main, to which `git push` pushes this branch, has 1 commit that it lacks" in err
+    git(
+        one,
+        *err.partition("`git ")[2].partition("`git ")[2].partition("`")[0].split(),
+        "-q",
+        "--no-rebase",
+        "--no-edit",
+    )
+    memctl("sync", where=one)
+    assert git(fork, "rev-parse", "main") == git(one, "rev-parse", "HEAD")
+
+
+def test_one_repository_by_two_addresses_is_one_remote(memctl: Memctl, one: Path, bare: Path) -> None:
+    git(one, "config", "remote.origin.pushurl", f"file://{bare}")
+    memctl("learn", "By one", where=one)
+    memctl("own", "acquire", "2.1", "--reason", "x", "--remote", "origin", where=one)
+    assert memctl("sync", where=one).out.splitlines()[0] == "pushed 1 commit to origin/main"
+    assert memctl("sync", where=one).out.startswith("nothing to do: ")
+
+
+@pytest.mark.parametrize(
+    ("url", "pushed", "is_other"),
+    [
+        ("https://github.com/a/b.git", "git@github.com:a/b", False),
+        ("https://ann@example.org:8443/a/b", "ssh://git@example.org:22/a/b.git/", False),
+        ("https://github.com/a/b.git", "git@github.com:fork/b.git", True),
+        ("/srv/a.git", "file:///srv/a.git", False),
+        ("/srv/a.git", "", False),
+    ],
+)
+def test_address_for_pushes_counts_if_it_is_of_another_repository(
+    one: Path, url: str, pushed: str, is_other: bool
+) -> None:
+    git(one, "config", "remote.origin.url", url)
+    git(one, "config", "remote.origin.pushurl", pushed)
+    assert refs.push_address(open_repository(one), "origin") == (pushed if is_other else "")
 
 
 def test_push_default_nothing_is_refused_with_the_commands(memctl: Memctl, one: Path, two: Path, bare: Path) -> None:
@@ -250,10 +316,12 @@ def owner(memctl: Memctl, clone: Path) -> str:
     return str(memctl("own", "list", "--json", where=clone).data["sections"][0]["owner_agent_id"])
 
 
+@pytest.mark.parametrize("commits", ["each", "later"])
 @pytest.mark.parametrize("why", ["no upstream", "code", "nothing", "protected", "conflict"])
 def test_handoff_is_refused_and_the_section_stays_where_sync_refuses(
-    memctl: Memctl, one: Path, two: Path, bare: Path, why: str
+    memctl: Memctl, one: Path, two: Path, bare: Path, why: str, commits: str
 ) -> None:
+    git(one, "config", "memctl.commits", commits)
     memctl("own", "acquire", "2.1", "--remote", "origin", where=one)
     if why == "no upstream":
         git(one, "switch", "-q", "-c", "topic")
@@ -267,18 +335,19 @@ def test_handoff_is_refused_and_the_section_stays_where_sync_refuses(
         write(two, "app.py", "by two\n")
         git(two, "push", "-q")
         write(one, "app.py", "by one\n")
-    head, there = git(one, "rev-parse", "HEAD"), tips(bare)
+    (one / "staged.py").write_text("1\n")
+    git(one, "add", "staged.py")
+    head, there, log = git(one, "rev-parse", "HEAD"), tips(bare), memctl("log", where=one).out
     err = memctl(*SAID, where=one, code=1).err
     assert err.startswith("error: no section was handed over")
     assert tips(bare) == there
     memctl("own", "list", "--remote", "origin", where=two)
     assert (owner(memctl, one), owner(memctl, two)) == ("claude", "claude")
     assert memctl("handoff", "list", where=one).out == ""
-    assert git(one, "status", "--porcelain") == ""
-    if why == "protected":  # the remote's hook answers only to a push: then the record is there, and is withdrawn
-        assert memctl("handoff", "list", "--all", where=one).out.split()[1] == "withdrawn"
-    else:
-        assert git(one, "rev-parse", "HEAD") == head
+    assert git(one, "status", "--porcelain") == "A  staged.py\n"
+    assert git(one, "rev-parse", "HEAD") == head
+    assert memctl("log", where=one).out == log
+    assert memctl("handoff", "list", "--all", where=one).out == ""
 
 
 def test_offer_on_a_topic_branch_is_listed_and_accepted_by_its_taker(
@@ -289,9 +358,12 @@ def test_offer_on_a_topic_branch_is_listed_and_accepted_by_its_taker(
     git(one, "push", "-q", "-u", "origin", "topic")
     write(one, "code.py", "1\n")
     made = memctl(*SAID, "--json", where=one).data["id"]
+    unsectioned = memctl(*SAID[:3], *SAID[5:], "--json", where=one).data["id"]
     monkeypatch.setenv("MEMCTL_AGENT", "ben")
     memctl("sync", where=two)
     assert owner(memctl, two) == "ben"
+    assert unsectioned in memctl("handoff", "list", where=two).out
+    memctl("handoff", "decline", unsectioned, "--reason", "No time", where=two)
     listed = memctl("handoff", "list", where=two)
     assert listed.err == ""
     assert listed.out.startswith(f"{made}  offered  complete  claude -> ben  §2.1")

@@ -26,6 +26,7 @@ from memctl.cli.command import (
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options, refuse_undeliverable
 from memctl.cli.write_command import naming_options, real_text, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.git import remotes
 from memctl.pack import handoff as handoff_pack
 from memctl.pack.budget_fill import AUTO
 from memctl.pack.handoff import OfferOutcome
@@ -50,16 +51,23 @@ from memctl.write import ownership_transaction, transaction
     "list",
     ("memctl handoff list", "List handoffs that wait for an answer, those to you first."),
     ("memctl handoff list --all --json", "List all handoffs as JSON, also those that were answered."),
+    ("memctl handoff list --remote origin", "Fetch the branches of origin first, and list what they offer, too."),
 )
 @flag_option("--all", "everything", help="Also list handoffs that were answered or withdrawn.")
 @text_option("--to", "taker", metavar="AGENT", help="List only handoffs to this agent.")
+@text_option("--remote", metavar="NAME", help="Fetch the branches of this remote first.")
 @reading
-def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: bool, at: str | None) -> None:
+def list_command(
+    ctx: click.Context, /, everything: bool, taker: str, remote: str, as_json: bool, at: str | None
+) -> None:
     """List handoffs that wait for an answer: those to you, then yours to others, then the rest, newest first.
 
-    Offers on other branches of this clone and of remotes, as last fetched, are listed with their branch.
+    Offers on other branches of this clone and of remotes, as last fetched, are listed with their branch. A sync fetches
+    other branches only if one of them gave you a section.
     """
     memory = memory_access.memory(ctx)
+    if remote:
+        remotes.fetch_branches(memory.repository, remote)
     snapshot = memory_access.snapshot(memory, at)
     handoffs, wrong = handoff.read_all(snapshot, only_open=not everything)
     elsewhere = team_handoffs.offers_elsewhere(memory, snapshot) if at is None else []

@@ -128,6 +128,15 @@ def fetch(repository: Repository, upstream: Upstream, also: Sequence[tuple[str, 
     return refs.fetch_with(repository, upstream.remote, upstream.ref, upstream.tracking_ref, (turn, *also))
 
 
+def fetch_branches(repository: Repository, remote: str) -> None:
+    """Fetch the branches of a remote, as `git fetch` does by the user's settings.
+
+    Raises MemctlError if no remote has that name, or if it can't be reached.
+    """
+    refs.refuse_unknown(repository, remote)
+    git.write(["fetch", "--quiet", remote], repository.top)
+
+
 def default(repository: Repository, remote: str) -> str:
     """Return the branch that the HEAD of a remote points to; "" if there is none or the remote can't be reached."""
     answer = git.try_read(["ls-remote", "--symref", remote, "HEAD"], repository.top) or b""

@@ -31,7 +31,7 @@ from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
 from memctl.git.remotes import SyncTurn, Upstream
 from memctl.record.snapshot import Snapshot
-from memctl.store import lock, pending_state, sessions_ref
+from memctl.store import load, lock, pending_state, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.memory_root import FOLDER
 from memctl.sync import merge_commit, reconcile_ownership, result, session_pages
@@ -39,6 +39,7 @@ from memctl.sync.result import SyncResult
 from memctl.team import coordination_ref, remote_state
 from memctl.text.phrases import quantity, some
 from memctl.write import checkout_log, commit, documents, recovery
+from memctl.write import handoffs as write_handoffs
 from memctl.write.checkout_log import Move
 
 # Seconds in which other clones may be first again and again. Who has lost takes a turn (`git/remotes.py`).
@@ -85,8 +86,8 @@ def sync(memory: Memory, remote: str, options: Options, report: Report = lambda 
         known = memory.repository.remotes() if remote_state.is_shared(memory) else ()
         for name in dict.fromkeys((done.upstream.remote, (done.target or done.upstream).remote)):
             done = _sync_refs(memory, done, name, dry_run=options.dry_run) if name in known else done
-        if not options.dry_run:
-            with suppress(git.GitFailed):  # other branches may have handoffs for this agent
+        if not options.dry_run and any(write_handoffs.without_record(memory, load.disk(memory))):
+            with suppress(git.GitFailed):  # a branch that is not synced may have it
                 git.write(["fetch", "--quiet", done.upstream.remote], memory.repository.top)
         return done
 

@@ -362,7 +362,12 @@ def test_offer_on_a_topic_branch_is_listed_and_accepted_by_its_taker(
     monkeypatch.setenv("MEMCTL_AGENT", "ben")
     memctl("sync", where=two)
     assert owner(memctl, two) == "ben"
-    assert unsectioned in memctl("handoff", "list", where=two).out
+    third = two.parent / "third"
+    git(two.parent, "clone", "-q", "--single-branch", str(two.parent / "bare.git"), str(third))
+    git(third, "config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
+    assert memctl("handoff", "list", where=third).out == ""
+    assert unsectioned in memctl("handoff", "list", "--remote", "origin", where=third).out
+    assert "there is no remote 'nosuch'" in memctl("handoff", "list", "--remote", "nosuch", where=third, code=2).err
     memctl("handoff", "decline", unsectioned, "--reason", "No time", where=two)
     listed = memctl("handoff", "list", where=two)
     assert listed.err == ""

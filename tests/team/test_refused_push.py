@@ -68,7 +68,7 @@ def test_connection_lost_after_the_push_is_no_failure(memctl: Memctl, bare: Path
 def test_connection_lost_before_the_push_changes_nothing(memctl: Memctl, bare: Path) -> None:
     hook(bare, "pre-receive", "kill -9 $PPID")
     result = memctl(*OFFER, *REMOTE, code=1)
-    assert "the handoff is withdrawn: the record can't be pushed: origin/main did not accept the push" in result.err
+    assert "no section was handed over: the record can't be pushed: origin/main did not accept the push" in result.err
     assert memctl("own", "list", "--json").data["sections"] == []
     assert memctl("handoff", "list").out == ""
     assert memctl("status", "--json").data["interrupted"] == []

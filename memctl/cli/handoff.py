@@ -42,7 +42,7 @@ from memctl.sync import sync as syncing
 from memctl.sync.sync import Options
 from memctl.task import events
 from memctl.team import handoffs as team_handoffs
-from memctl.team import ownership
+from memctl.team import ownership, ref_state
 from memctl.write import handoffs as write_handoffs
 from memctl.write import ownership_transaction, transaction
 
@@ -70,6 +70,9 @@ def list_command(
         remotes.fetch_branches(memory.repository, remote)
     snapshot = memory_access.snapshot(memory, at)
     handoffs, wrong = handoff.read_all(snapshot, only_open=not everything)
+    if at is None and handoffs:
+        handoffs = team_handoffs.answered(ref_state.read(memory).state, handoffs)
+        handoffs = [item for item in handoffs if everything or item.record.is_open]
     elsewhere = team_handoffs.offers_elsewhere(memory, snapshot) if at is None else []
     branches = {item.record.path: branch for branch, item in elsewhere}
     listed = [item for item in (*handoffs, *(item for _, item in elsewhere)) if taker in ("", item.parties.to_agent_id)]
@@ -104,6 +107,8 @@ def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) 
     memory = memory_access.memory(ctx)
     snapshot = memory_access.snapshot(memory, at)
     where, item = write_handoffs.find(memory, snapshot, id, everywhere=at is None)
+    if at is None:
+        (item,) = team_handoffs.answered(ref_state.read(memory).state, [item])
     name, path, who = item.record.id, package_path(item.record.path), item.parties
     try:
         text = where.read(path)
@@ -228,7 +233,15 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
         output.note(*(f"the owner of a section was not changed: {reason}" for reason in answered.stays))
         other = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
         output.note(*events.note_handoff(memory, item.record.id, status, other, who.sections))
-    write_command.outcome(memory, done.written, given)
+    if answered.is_here or given["as_json"]:
+        write_command.outcome(memory, done.written, given)
+    else:
+        change, is_tried = done.written.change, given["dry_run"]
+        output.text(f"{f'would {change.op}' if is_tried else write_command.past_tense(change.op)} {change.title}")
+        output.note(
+            f"the record of {item.record.id} is on another branch, which takes over the answer by `memctl sync` or "
+            "`memctl handoff recover`" + ("" if given["remote"] else "; --remote NAME and each sync share it")
+        )
     if status == ACCEPTED and not (given["as_json"] or given["dry_run"]):
         from memctl.pack import handoff_scope, item_sources
         from memctl.task import resume

@@ -146,10 +146,11 @@ def _differing(memory: Memory, process: StatusProcess) -> list[str]:
 def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str | None]]:
     """Return the handoffs that wait for an answer of the acting agent, on this branch or another one."""
     from memctl.record import handoff
-    from memctl.team import handoffs
+    from memctl.team import handoffs, ref_state
 
     elsewhere = ((branch, item) for branch, item in handoffs.offers_elsewhere(memory, snapshot))
-    here = ((None, item) for item in handoff.read_all(snapshot, only_open=True)[0])
+    offers = handoff.read_all(snapshot, only_open=True)[0]
+    here = ((None, item) for item in (handoffs.answered(ref_state.read(memory).state, offers) if offers else ()))
     return [
         {"id": item.record.id, "from": item.parties.from_agent_id, "title": item.record.title, "branch": branch}
         for branch, item in (*here, *elsewhere)

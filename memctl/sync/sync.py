@@ -82,6 +82,8 @@ def sync(memory: Memory, remote: str, options: Options, report: Report = lambda 
     errors as a sync.
     """
     with lock.hold(memory.repository.shared / "sync.lock"):
+        if not options.dry_run and _head(memory):
+            memory.remarks += write_handoffs.take_over_answers(memory)
         done = sync_branch(memory, remote, options, report)
         known = memory.repository.remotes() if remote_state.is_shared(memory) else ()
         for name in dict.fromkeys((done.upstream.remote, (done.target or done.upstream).remote)):

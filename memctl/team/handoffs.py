@@ -13,10 +13,11 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 import msgspec
+from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.git import git, history
@@ -26,9 +27,9 @@ from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, Partie
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
-from memctl.team import agents
+from memctl.team import agents, ref_state
 from memctl.team.ref_state import Step
-from memctl.team.state import Ownership, State, Work, agent_name
+from memctl.team.state import Answer, Ownership, State, Work, agent_name
 
 _REASON = re.compile(r"(?:Handoff|Transfer back: handoff) (HND-[\da-z-]+)(?: from .*)?")
 
@@ -133,6 +134,7 @@ def accept(state: State, transfer: Transfer, task: str, declined: Collection[str
     Raises MemctlError if the state shows that the handoff was answered in another clone or on another branch.
     """
     taker = agent_name(transfer.taker)
+    _refuse_answered(state, transfer)
     owned = state.section_ownership_map
     if back := [name for name in transfer.who.sections if name in owned and transfer.is_back(owned[name])]:
         raise _answered_elsewhere(
@@ -156,9 +158,28 @@ def release(state: State, transfer: Transfer, op: str) -> Step:
     `op` is the operation that the commit names, such as `decline`. Raises MemctlError if the state
     shows that the taker accepted in another clone or on another branch.
     """
+    _refuse_answered(state, transfer)
     if transfer.work(state):
         raise _answered_elsewhere(transfer, f"{transfer.taker} is listed as at work on the handoff")
     return Step(give_back_sections(state, transfer, transfer.who.sections), op, transfer.handoff)
+
+
+def answered(state: State, handoffs: Iterable[Handoff]) -> list[Handoff]:
+    """Return handoffs with the answers that a coordination state has for them, where their records have none yet."""
+    return [_with_answer(item, state.handoff_answers.get(item.record.id)) for item in handoffs]
+
+
+def _with_answer(item: Handoff, answer: Answer | None) -> Handoff:
+    if answer is None or not item.is_offered:
+        return item
+    values = {name: getattr(answer, name) for name in ("answered_by", "answered_at", "declined")}
+    record, parties = replace(item.record, status=answer.status), replace(item.parties, **values)
+    return replace(item, record=record, parties=parties)
+
+
+def _refuse_answered(state: State, transfer: Transfer) -> None:
+    if answer := state.handoff_answers.get(transfer.handoff):
+        raise _answered_elsewhere(transfer, f"{answer.answered_by} has {answer.status} it, {answer.answered_at}")
 
 
 def _answered_elsewhere(transfer: Transfer, why: str) -> MemctlError:
@@ -210,10 +231,11 @@ def offers_elsewhere(memory: Memory, snapshot: Snapshot) -> list[tuple[str, Hand
         for path, commit in newest.items()
         if path.endswith(".md") and snapshot.find(ids.id_in_path(path) or path) is None
     ]
-    offers = []
+    offers, state = [], ref_state.read(memory).state if wanted else State()
     for (commit, path), blob in zip(wanted, repository.objects.read([f"{c}:{p}" for c, p in wanted]), strict=True):
         with suppress(InvalidRecord):  # `memctl check` on that branch names the fault
-            item = read(((blob and blob.data) or b"").decode(errors="replace"), path[len(memory.prefix) + 1 :])
+            text = ((blob and blob.data) or b"").decode(errors="replace")
+            (item,) = answered(state, [read(text, path[len(memory.prefix) + 1 :])])
             if item.is_offered:
                 names = git.read([*listing, f"--contains={commit}", "--format=%(refname:short)"], repository.top)
                 offers.append((os.fsdecode(names).split("\n")[0], item))

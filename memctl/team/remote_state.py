@@ -235,6 +235,7 @@ _ENTRIES = {
     "section_ownership_map": "section",
     "global_blockers": "blocker",
     "shared_resources": "resource",
+    "handoff_answers": "answer to",
 }
 
 

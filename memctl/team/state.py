@@ -130,6 +130,19 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     handoffs: dict[str, Work] = {}
 
 
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a handoff whose record was on another branch: its status, by whom, when, and the taker's note.
+
+    `declined` are the sections that went back to the giver.
+    """
+
+    status: str
+    answered_by: str
+    answered_at: str
+    declined: tuple[str, ...] = ()
+    note: str = ""
+
+
 class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     """A reason why no agent can go on, with who noted it and when."""
 
@@ -148,6 +161,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     - `agent_task_assignments`: name of an agent -> the tasks assigned to it.
     - `global_blockers`: id -> blocker that keeps all agents from going on.
     - `shared_resources`: name of a resource -> where it is, or in what condition.
+    - `handoff_answers`: id of a handoff -> its answer, if it was given on a branch without the handoff's record.
     """
 
     project_id: str = ""
@@ -158,6 +172,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     agent_task_assignments: dict[str, list[str]] = {}
     global_blockers: dict[str, Blocker] = {}
     shared_resources: dict[str, str] = {}
+    handoff_answers: dict[str, Answer] = {}
 
     def live(self, section: str, now: str) -> Ownership | None:
         """Return the ownership of a section if it has one that has not expired, else None."""
@@ -213,6 +228,7 @@ _PARTS: dict[str, tuple[str, Any]] = {
     "assignments.json": ("agent_task_assignments", dict[str, list[str]]),
     "blockers.json": ("global_blockers", dict[str, Blocker]),
     "resources.json": ("shared_resources", dict[str, str]),
+    "answers.json": ("handoff_answers", dict[str, Answer]),
 }
 FILES = (_HEAD, *_PARTS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -11,18 +12,19 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.git import history
 from memctl.record import handoff, ids
-from memctl.record.change import Change, Write, WriteOptions
-from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff, package_path
+from memctl.record.change import Change, WriteOptions
+from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff
 from memctl.record.kinds import HANDOFF
 from memctl.record.required_text import LONGEST_LINE, is_meaningful
 from memctl.record.snapshot import Snapshot
 from memctl.store import git_source, load
 from memctl.store.memory import Memory
 from memctl.team import handoffs, ref_state, remote_state
-from memctl.team.ref_state import Terms
-from memctl.team.state import Ownership
+from memctl.team.ref_state import Step, Terms
+from memctl.team.state import Answer, Ownership, State
 from memctl.text.characters import printable_line
 from memctl.write import edit, ownership_transaction, transaction
+from memctl.write.commit import Outcome
 from memctl.write.ownership_transaction import StepResult
 
 _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
@@ -32,14 +34,16 @@ class HandoffAnswer(msgspec.Struct, frozen=True):
     """The result of answering a handoff.
 
     `done` has the outcomes of writing the answer and of changing the ownership. `handoff` and `snapshot` are the
-    handoff and the memory in which it was found, before the answer. `stays` has a line for each section that should go
-    back to the giver, but does not, since meanwhile its owner gave it to somebody else.
+    handoff and the memory in which it was found, before the answer. If `is_here` is False, this branch does not have
+    the record, so the coordination state has the answer, and no commit was made. `stays` has a line for each section
+    that should go back to the giver, but does not, since meanwhile its owner gave it to somebody else.
     """
 
     done: StepResult
     handoff: Handoff
     snapshot: Snapshot
     stays: tuple[str, ...]
+    is_here: bool = True
 
 
 def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool = True) -> tuple[Snapshot, Handoff]:
@@ -86,11 +90,14 @@ def answer(
     """Accept a handoff (except the sections in `declined`), decline it, or withdraw it, as the new `status` says.
 
     `reference` is the handoff's id, as a person typed it, and `note` a text for the answer. Only the receiver may
-    accept and decline, and only the giver may withdraw; anybody else needs `force`, with a reason. A handoff that is on
-    another branch is copied to this one with its answer. If `remote` is the name of a remote, the ownership changes at
-    the remote, too. Raises MemctlError if the handoff is answered already.
+    accept and decline, and only the giver may withdraw; anybody else needs `force`, with a reason. If the record is on
+    another branch, the coordination state keeps the answer until a branch with the record takes it over: a copy of the
+    record with another status would conflict when both branches are merged. If `remote` is the name of a remote, the
+    ownership changes at the remote, too. Raises MemctlError if the handoff is answered already.
     """
     ownership_transaction.recover(memory, transaction.write, ask_remote=bool(remote))
+    if not options.dry_run:
+        take_over_answers(memory)
     where, item = find(memory, load.disk(memory), reference)
     who = item.parties
     _refuse(memory, item, status, options, force, declined)
@@ -100,25 +107,58 @@ def answer(
         plan = partial(handoffs.accept, transfer=transfer, task=task or item.record.title, declined=declined)
     else:
         plan = partial(handoffs.release, transfer=transfer, op=_OPS[status])
-    values: dict[str, Any] = {"status": status, "answered_by": memory.actor, "answered_at": memory.now}
-    values |= {"declined": list(declined)} if declined else {}
+    is_here = os.path.lexists(memory.folder / item.record.path)
+    given = Answer(status=status, answered_by=memory.actor, answered_at=memory.now, declined=tuple(declined), note=note)
+    title = f"{item.record.id} {item.record.title}" + (f" without {', '.join(declined)}" if declined else "")
+    if is_here:
 
-    def make(_: object) -> Change:
-        here = load.disk(memory)
-        is_here = here.find(item.record.id) is not None
-        if is_here:
-            _refuse_answered(handoff.from_record(here, here.resolve(item.record.id)))
-        writes = [edit.rewrite(here if is_here else where, item.record, values, {"answer": note} if note else {})]
-        if not is_here:
-            package = package_path(item.record.path)
-            writes = [Write(writes[0].path, writes[0].text), Write(package, where.read(package))]
-        title = f"{item.record.id} {item.record.title}" + (f" without {', '.join(declined)}" if declined else "")
-        return Change(op=_OPS[status], title=title, ids=(item.record.id,), writes=tuple(writes))
+        def make(_: object) -> Change:
+            here = load.disk(memory)
+            now = handoff.from_record(here, here.resolve(item.record.id))
+            _refuse_answered(now)
+            return _change(here, now, given, title)
 
-    done = ownership_transaction.carry_out(memory, transaction.write, plan, make, options, remote)
+        done = ownership_transaction.carry_out(memory, transaction.write, plan, make, options, remote)
+    else:
+
+        def keep(state: State) -> Step:
+            step = plan(state)
+            return Step(step.state.put("handoff_answers", item.record.id, given), step.op, step.title)
+
+        agreed = remote_state.update(memory, remote or None, keep, Terms(options.reason, options.dry_run))
+        done = StepResult(Outcome(Change(op=_OPS[status], title=title, ids=(item.record.id,))), agreed)
     back = declined if status == ACCEPTED else who.sections
     stays = handoffs.moved_elsewhere(done.agreed.before, transfer, back)
-    return HandoffAnswer(done, item, where, tuple(held.description for held in stays))
+    return HandoffAnswer(done, item, where, tuple(held.description for held in stays), is_here)
+
+
+def _change(here: Snapshot, item: Handoff, answer: Answer, title: str) -> Change:
+    """Return the Change that writes an answer into the record of its handoff."""
+    values: dict[str, Any] = {name: getattr(answer, name) for name in ("status", "answered_by", "answered_at")}
+    values |= {"declined": list(answer.declined)} if answer.declined else {}
+    write = edit.rewrite(here, item.record, values, {"answer": answer.note} if answer.note else {})
+    op = _OPS[answer.status]
+    return Change(op=op, title=title, ids=(item.record.id,), writes=(write,), actor=answer.answered_by)
+
+
+def take_over_answers(memory: Memory) -> list[str]:
+    """Write the answers that the coordination state has for offers of this branch into their records.
+
+    Each is one commit. Returns a line for each.
+    """
+    answers = ref_state.read(memory).state.handoff_answers
+    lines = []
+    for item in handoff.read_all(load.disk(memory), only_open=True)[0] if answers else ():
+        if item.record.id in answers and item.is_offered:
+            answer = answers[item.record.id]
+            change = _change(load.disk(memory), item, answer, f"{item.record.id} {item.record.title}")
+            transaction.write(memory, partial(_constant, change), WriteOptions())
+            lines.append(f"{item.record.id} is {answer.status}, as {answer.answered_by} answered on another branch")
+    return lines
+
+
+def _constant(change: Change, _: object) -> Change:
+    return change
 
 
 class Settlement(msgspec.Struct, frozen=True):
@@ -139,10 +179,11 @@ def settle(memory: Memory, remote: str = "") -> Settlement:
     handoff's sections and who is at work on them. The state is corrected in this clone and, if `remote` is the name of
     a remote, also at the remote. Raises MemctlError if the remote can't be changed.
     """
+    taken = take_over_answers(memory)
     found = handoff.read_all(load.disk(memory))[0]
     plan = partial(handoffs.settle, handoffs=found, now=memory.now)
     outcome = remote_state.update(memory, remote or None, plan, Terms())
-    return Settlement(handoffs.settle_state(outcome.before, found, memory.now)[1], outcome.lost)
+    return Settlement(taken + handoffs.settle_state(outcome.before, found, memory.now)[1], outcome.lost)
 
 
 def _refuse(

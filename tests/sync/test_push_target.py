@@ -381,6 +381,51 @@ def test_offer_on_a_topic_branch_is_listed_and_accepted_by_its_taker(
     assert memctl("handoff", "list", where=two).out == ""  # a branch has it with its answer
 
 
+@pytest.mark.parametrize(("op", "status"), [("accept", "accepted"), ("decline", "declined"), ("withdraw", "withdrawn")])
+@pytest.mark.parametrize("is_shared_at_once", [True, False])
+def test_answer_on_another_branch_is_taken_over_by_that_of_the_record_and_both_merge(
+    memctl: Memctl, one: Path, two: Path, bare: Path, monkeypatch: pytest.MonkeyPatch, op: str, status: str,
+    is_shared_at_once: bool,
+) -> None:  # fmt: skip
+    memctl("own", "acquire", "2.1", "--remote", "origin", where=one)
+    git(one, "switch", "-q", "-c", "topic")
+    git(one, "push", "-q", "-u", "origin", "topic")
+    made = memctl(*SAID, "--json", where=one).data["id"]
+    monkeypatch.setenv("MEMCTL_AGENT", "claude" if op == "withdraw" else "ben")
+    memctl("sync", where=two)
+    git(two, "fetch", "-q")
+    git(two, "switch", "-q", "-c", "other")  # without an upstream
+    head = git(two, "rev-parse", "HEAD")
+    more = ("--remote", "origin") if is_shared_at_once else ()
+    said = memctl("handoff", op, made, "--reason" if op != "accept" else "--note", "So be it", *more, where=two)
+    assert said.out.startswith(f"{status if op != 'withdraw' else 'withdrew'} {made} ")
+    assert f"the record of {made} is on another branch, which takes over the answer by `memctl sync`" in said.err
+    assert git(two, "rev-parse", "HEAD") == head
+    assert git(two, "status", "--porcelain") == ""
+    assert memctl("handoff", "list", where=two).out == ""
+    assert "answered" in memctl("handoff", op, made, where=two, code=1).err
+    memctl("learn", "Work on it", where=two)
+    git(two, "push", "-q", "-u", "origin", "other")
+    memctl("sync", where=two)
+    monkeypatch.setenv("MEMCTL_AGENT", "claude")
+    memctl("sync", where=one)
+    assert memctl("handoff", "list", "--all", where=one).out.split()[1] == status  # also before the record says so
+    assert memctl("handoff", "list", where=one).out == ""
+    told = memctl("sync", where=one).err
+    assert f"{made} is {status}, as {'claude' if op == 'withdraw' else 'ben'} answered on another branch" in told
+    assert "So be it" in memctl("show", made, where=one).out
+    assert git(one, "log", "-1", "--format=%s").startswith(f"docs(memory): {op} {made}")
+    assert git(one, "rev-parse", "HEAD") == git(bare, "rev-parse", "topic")
+    assert memctl("sync", where=one).out.startswith("nothing to do")
+    assert owner(memctl, one) == ("ben" if op == "accept" else "claude")
+    git(one, "switch", "-q", "main")
+    git(one, "fetch", "-q")
+    for branch in ("other", "topic"):
+        git(one, "merge", "-q", "--no-ff", "-m", branch, f"origin/{branch}")
+    memctl("check", "--strict", "--ignore", "MEM308", where=one, code=None)
+    assert memctl("handoff", "list", "--all", where=one).out.split()[1] == status
+
+
 def test_owner_by_an_unpushed_record_is_told_what_brings_it(
     memctl: Memctl, one: Path, two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

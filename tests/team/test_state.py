@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.team.state import TYPES, Agent, Blocker, Ownership, State, decode, encode
+from memctl.team.state import TYPES, Agent, Answer, Blocker, Ownership, State, decode, encode
 
 NOW = "2025-11-04T14:32:00Z"
 _names = st.text(min_size=1, max_size=12)
@@ -45,6 +45,9 @@ _states = st.builds(
         _names, st.builds(Blocker, text=_names, agent_id=_names, since=st.just(NOW)), max_size=2
     ),
     shared_resources=st.dictionaries(_names, _names, max_size=2),
+    handoff_answers=st.dictionaries(
+        _names, st.builds(Answer, status=_names, answered_by=_names, answered_at=_names, note=_names), max_size=2
+    ),
 )
 
 

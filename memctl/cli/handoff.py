@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from functools import partial
 from typing import Any
 
@@ -66,8 +67,11 @@ def list_command(
     other branches only if one of them gave you a section.
     """
     memory = memory_access.memory(ctx)
-    if remote:
-        remotes.fetch_branches(memory.repository, remote)
+    if remote and not remotes.fetch_branches(memory.repository, remote):
+        output.note(
+            f"this clone fetches only some branches of {remote}: after `git remote set-branches {shlex.quote(remote)} "
+            "'*'` it fetches all"
+        )
     snapshot = memory_access.snapshot(memory, at)
     handoffs, wrong = handoff.read_all(snapshot, only_open=not everything)
     if at is None and handoffs:

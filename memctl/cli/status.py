@@ -181,6 +181,8 @@ def _last_change(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str
     from memctl.git import history  # the answer is mostly cached
 
     changes = history.commits(repository, [memory.prefix], commit or "HEAD", limit=1)
+    cut = repository.shallow()  # to Git the first commit of a shallow clone has changed everything
+    changes = [change for change in changes if change.commit not in cut or change.trailers.ops]
     changes += changes_ref.changes(memory, [memory.prefix], 1) if newest else []
     data = _change_data(max(changes, key=lambda change: change.date)) if changes else None
     if commit:

@@ -128,13 +128,15 @@ def fetch(repository: Repository, upstream: Upstream, also: Sequence[tuple[str, 
     return refs.fetch_with(repository, upstream.remote, upstream.ref, upstream.tracking_ref, (turn, *also))
 
 
-def fetch_branches(repository: Repository, remote: str) -> None:
-    """Fetch the branches of a remote, as `git fetch` does by the user's settings.
+def fetch_branches(repository: Repository, remote: str) -> bool:
+    """Fetch the branches of a remote, as `git fetch` does; return whether the user's settings have it fetch all.
 
-    Raises MemctlError if no remote has that name, or if it can't be reached.
+    A shallow clone has one branch, for example. Raises MemctlError if no remote has that name, or if it can't be
+    reached.
     """
     refs.refuse_unknown(repository, remote)
     git.write(["fetch", "--quiet", remote], repository.top)
+    return any("refs/heads/*:" in spec for spec in settings(repository, f"remote.{remote}.fetch"))
 
 
 def default(repository: Repository, remote: str) -> str:

@@ -147,6 +147,17 @@ def test_long_intent_of_the_last_session_is_shortened(repo: Path, memctl: Memctl
     assert "  session   2025-11-03T12:00:00Z Implement the plan.\n" in memctl("status").out
 
 
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_last_change_is_not_guessed_from_a_cut_history(
+    repo: Path, memctl: Memctl, tmp_path: Path, is_ours: bool
+) -> None:
+    if not is_ours:
+        git(repo, "commit", "-q", "--allow-empty", "-m", "code")
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repo}", "shallow")
+    last = memctl("status", "--json", where=tmp_path / "shallow").data["last_change"]
+    assert (last is not None) == is_ours
+
+
 def test_last_session_is_one_short_line_without_escapes(memctl: Memctl, tmp_path: Path) -> None:
     chat = tmp_path / "chat.txt"
     chat.write_text(

@@ -364,7 +364,9 @@ def test_offer_on_a_topic_branch_is_listed_and_accepted_by_its_taker(
     assert owner(memctl, two) == "ben"
     third = two.parent / "third"
     git(two.parent, "clone", "-q", "--single-branch", str(two.parent / "bare.git"), str(third))
-    git(third, "config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
+    told = memctl("handoff", "list", "--remote", "origin", where=third)
+    assert (unsectioned in told.out, "fetches only some branches of origin" in told.err) == (False, True)
+    git(third, "remote", "set-branches", "origin", "*")
     assert memctl("handoff", "list", where=third).out == ""
     assert unsectioned in memctl("handoff", "list", "--remote", "origin", where=third).out
     assert "there is no remote 'nosuch'" in memctl("handoff", "list", "--remote", "nosuch", where=third, code=2).err

@@ -114,7 +114,8 @@ def _resolve(memory: Memory, waiting: Sequence[PendingEntry], revision: str) -> 
 def _latest_change(memory: Memory, waiting: Sequence[PendingEntry]) -> Commit | PendingEntry:
     """Return the latest change of the memory that is not undone: each undo goes one further back.
 
-    The merge of a sync does not count, because the changes that it brought are commits of their own.
+    The merge of a sync does not count, because the changes that it brought are commits of their own, and neither does a
+    commit of rendered documents alone.
     """
     reverted: set[str] = set()
     for entry in reversed(waiting):
@@ -126,6 +127,8 @@ def _latest_change(memory: Memory, waiting: Sequence[PendingEntry]) -> Commit | 
         undone = set(reverted)
         for commit in history.commits(memory.repository, [memory.prefix], limit=most):
             if commit.commit[:_SHORT] in undone or commit.trailers.ops == (SYNC,):
+                continue
+            if all(path.startswith(memory.tracked(_RENDERED)) for path in commit.paths):
                 continue
             if UNDO not in commit.trailers.ops:
                 return commit

@@ -81,3 +81,12 @@ def test_first_commit_of_a_shallow_clone_is_not_undone(repo: Path, memctl: Memct
     assert "this shallow clone begins with the commit" in told
     assert "git fetch --deepen 1" in told
     assert "git fetch --unshallow" in memctl("list", "--at", "HEAD~1", where=clone, code=1).err
+
+
+def test_commits_of_rendered_documents_are_passed_over(repo: Path, memctl: Memctl) -> None:
+    git(repo, "remote", "add", "origin", "https://example.org/shop.git")
+    memctl("init", "--docs", "default-branch")
+    first, second = (memctl("learn", title, "--lesson", "Look.").id for title in ("First", "Second"))
+    memctl("render")
+    for name in (second, first):
+        assert memctl("undo").out.rstrip().endswith(f"learn {name} {'First' if name == first else 'Second'}")

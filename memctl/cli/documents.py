@@ -60,7 +60,7 @@ def render_command(
         paths = documents.render_index(memory, stage=not no_commit)
         output.json("render", {"paths": [memory.tracked(path) for path in paths]}) if as_json else None
         return
-    with write_command.working("rendering"):
+    with output.working("rendering"):
         result, comparison = render.render(memory, force=force, no_commit=no_commit)
     lines = [memory.tracked(path) for path in result.documents]
     if as_json:

@@ -88,7 +88,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         results.append(bring(ImportTarget(memory, sequence, load.disk(memory), **options)))
         return results[-1].change
 
-    with write_command.working("importing"):
+    with output.working("importing"):
         result = transaction.carry_out(memory, plan, write_command.write_options(flags))
     imported = results[-1]
     files: AdrImport | None = imported if format_ == "adr" else None  # type: ignore[assignment]

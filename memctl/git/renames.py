@@ -10,7 +10,7 @@ from memctl.git import git, trees
 from memctl.git.repository import Repository
 
 _MOST_RENAMES = 10  # of one file or folder that are followed
-_MOST_DELETIONS = 5  # commits, the latest that took files out of a folder, in which its new place is looked for
+_MOST_DELETIONS = 5  # commits, the latest that took files out of a folder, that may say where it is
 
 # The files that were in some folders last, each with the commit that took it away, the latest first; by folder. For a
 # path that was a file, the file itself.
@@ -94,8 +94,8 @@ def _upwards(path: str) -> Iterator[str]:
 def _destinations(repository: Repository, deletions: _Deletions) -> dict[str, str]:
     """Return where the latest commits that took files out of folders put them, by folder.
 
-    A folder is often moved in one commit and rid of what was left in another; files that left it long before are no
-    sign of where it is.
+    A folder is often moved in one commit and rid of what was left in another, so deletions are passed over, and a
+    single file does not decide alone. Files that left it long before are no sign of where it is.
     """
     latest = {place: list(islice(steps, _MOST_DELETIONS)) for place, steps in deletions.items()}
     commits = dict.fromkeys(commit for some in latest.values() for commit in some)
@@ -104,9 +104,12 @@ def _destinations(repository: Repository, deletions: _Deletions) -> dict[str, st
     for place, some in latest.items():
         gone: dict[str, str] = {}
         for commit in some:
-            gone |= {file: pairs.get(commit, {}).get(file, "") for file in deletions[place][commit]}
-            if place not in result and (new := destination(place, gone)):
-                result[place] = new
+            moves = {file: pairs.get(commit, {}).get(file, "") for file in deletions[place][commit]}
+            gone |= {file: new for file, new in moves.items() if not new.startswith(f"{place}/")}
+            if len(gone) > 1 and any(gone.values()):
+                break
+        if new := destination(place, gone):
+            result[place] = new
     return result
 
 

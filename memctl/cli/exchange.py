@@ -263,7 +263,7 @@ def _export_adr(
             REFUSED,
         )
     if not how["dry_run"]:
-        output_file.refuse_outside(folder)
+        output_file.refuse_place(folder)
         adr_export.write_folder(memory, folder, exported)
     if how["as_json"]:
         data = [{"id": item.id, "file": item.file, "state": item.state} for item in exported]

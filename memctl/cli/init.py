@@ -210,7 +210,7 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
     if dry_run:
         setup.refuse_used_folder(place)
     else:
-        output_file.refuse_outside(place)
+        output_file.refuse_place(place)
         setup.build_example(place)
     if as_json:
         output.json("demo", {"folder": str(place), "made": not dry_run})

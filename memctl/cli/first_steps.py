@@ -31,12 +31,12 @@ _INSTRUCTIONS = {"claude-code": "CLAUDE.md", "gemini": "GEMINI.md"}  # each show
 _CONTAINERS = ("src", "lib", "libs", "app", "apps", "packages", "services", "crates", "cmd", "internal", "pkg")
 # Folders of tests, fixtures, examples, and code that others wrote or a program made: nobody decides there.
 _NOT_OWN = re.compile(
-    r"(?:.+[-_.])?tests?|tests?[-_.].+|__tests__|specs?|e2e|testdata|(?:.+[-_.])?fixtures?|__snapshots__|__mocks__|mocks?"
-    r"|(?:.+[-_.])?examples?|samples?|demos?|(?:.+[-_.])?vendor(?:ed)?|_vendor|node_modules|third[-_]?party|extern(?:al)?"
-    r"|__generated__|generated|gen|build|dist|out|target",
+    r"(?:.+[-_. ])?tests?|tests?[-_. ].+|(?-i:.*[a-z]Tests?)|__tests__|specs?|e2e|testdata"
+    r"|__snapshots__|__mocks__|mocks?|(?:.+[-_. ])?(?:fixtures?|examples?|playgrounds?|vendor(?:ed)?)|examples?[-_. ].+"
+    r"|samples?|demos?|node_modules|third[-_]?party|extern(?:al)?|__generated__|generated|gen|build|dist|out|target",
     re.IGNORECASE,
 )
-_NO_PART = re.compile(r"[._].*|bin|scripts|po|locales?|m4|cmake", re.IGNORECASE)
+_NO_PART = re.compile(r"[._].*|bin|scripts|po|locales?|m4|cmake|licenses?|v?\d+(?:\.\d+)+\w*", re.IGNORECASE)
 _UNDIVIDED = re.compile(r"docs?")  # a folder with such a name is one part, however it is divided
 _HANDFUL, _MOST = 5, 12  # sections to propose: with fewer, small folders count, too; more would be hard to survey
 _LARGE = 10  # files of a folder that is worth a section beside that of the folder above it

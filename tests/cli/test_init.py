@@ -121,11 +121,15 @@ def test_folders_of_tests_examples_and_others_code_are_left_alone_and_named(tmp_
         "src__testdata",
         "gen",
         "fixtures",
+        "src__jvmTest",
+        "watchOS Example",
+        "sig__v1.7rc1",
+        "LICENSES",
     )
     out = _sections_proposed(memctl, top, **own, **dict.fromkeys(others, 40))
     assert [line.split("'")[-2] for line in out.splitlines()] == ["src/web/**", "src/mail/**"]
     said = memctl("init", "--sections", where=top).err.rpartition("left alone, as tests, examples, vendored")[2]
-    assert "Web.Tests, examples, fixtures, gen, pkg/vendor, src/testdata and 2 more" in said
+    assert "Web.Tests, examples, fixtures, gen, pkg/vendor, src/jvmTest and 4 more" in said
 
 
 def test_decisions_of_test_projects_are_not_imported(project: Path, memctl: Memctl) -> None:

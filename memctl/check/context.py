@@ -56,7 +56,7 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
         None if at else _coordination_state(memory),
         () if staged or at else _overdue_changes(memory),
         documents.belong_here(memory, snapshot.config),
-        lambda missing: renamed_files.present_paths(memory, snapshot, missing, at=at),
+        lambda: renamed_files.renamed_code(memory, snapshot, at),
         staged,
         allowed_secrets=lambda: memory.allowed_secrets,
         signatures=lambda: {} if at else _signatures(memory, snapshot),

@@ -11,6 +11,7 @@ from zlib import crc32
 import msgspec
 
 from memctl.check.rules import ERROR, RULES, WARNING, Rule
+from memctl.pages.renamed_files import RenamedCode
 from memctl.record import frontmatter, frontmatter_edit, ids, pages
 from memctl.record.errors import CONFLICT, DUPLICATE, Fault, FrontMatterError, InvalidRecord
 from memctl.record.record import Record
@@ -77,8 +78,7 @@ class CheckContext(msgspec.Struct, eq=False, dict=True):
       says which change it is and why it waits.
     - `has_documents`: whether the branch is to have rendered documents. A memory's settings may leave them out on
       branches other than the main one.
-    - `present_paths`: a function that takes the paths of missing files and folders; for those that were renamed, it
-      returns the present path by the old one.
+    - `find_renamed`: a function that returns where the renamed code is now to which the memory refers.
     - `is_staged`: whether the index is checked, before a commit.
     - `signatures`: a function that returns who made each record by its first commit, by the record's path.
     - `allowed_secrets`: a function that returns the fingerprints of texts that the user allows in this clone.
@@ -94,7 +94,7 @@ class CheckContext(msgspec.Struct, eq=False, dict=True):
     coordination: State | None = None
     overdue: Sequence[tuple[str, str]] = ()
     has_documents: bool = True
-    present_paths: Callable[[Collection[str]], Mapping[str, str]] = lambda _: {}
+    find_renamed: Callable[[], RenamedCode] = lambda: RenamedCode({}, frozenset())
     is_staged: bool = False
     allowed_secrets: Callable[[], Collection[str]] = tuple
     signatures: Callable[[], Mapping[str, tuple[str, str]]] = dict
@@ -134,6 +134,11 @@ class CheckContext(msgspec.Struct, eq=False, dict=True):
         if len(found) <= _SUGGESTED:
             self.snapshot.catalogue.keep(key, msgspec.msgpack.encode(found))
         return found
+
+    @cached_property
+    def renamed(self) -> RenamedCode:
+        """Where the code is now that was renamed; only rules that miss code ask, since Git takes time to answer."""
+        return self.find_renamed()
 
     @cached_property
     def by_id(self) -> dict[str, Record]:

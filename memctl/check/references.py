@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from memctl.check.findings import CheckContext, Finding, closest
 from memctl.pages import freshness, repository_paths
-from memctl.pages.renamed_files import fixed_path, meanings, present_glob
+from memctl.pages.renamed_files import RenamedCode
 from memctl.record import mentions, pages
 from memctl.record.change import is_final
 from memctl.record.record import Record
@@ -15,7 +15,6 @@ from memctl.text.phrases import quantity
 
 MISSING_CODE = ("MEM201", "MEM203", "MEM209")  # MEM210 replaces their findings
 _MOST_GLOBS = 200  # per section to match against all files; people write a handful
-_MOST_FOLLOWED = 200  # missing files whose renames Git is asked for
 _FEW = 10  # missing references that are listed one by one, even if all code is missing
 
 
@@ -24,10 +23,6 @@ def code_of_pages(subject: CheckContext) -> Iterator[Finding]:
     beyond: list[tuple[str, str, str]] = []
     snapshot = subject.snapshot
     references = [(page, ref) for page in snapshot.outline.pages for ref in freshness.references(snapshot, page)]
-    missing = [(page, ref.reference) for page, ref in references if ref.state == freshness.MISSING]
-    stamped = {path for page, _ in missing for path in page.stamps}  # what abbreviations meant at the review
-    gone = stamped - snapshot.files.existing(stamped)
-    renamed = _renamed(subject, (*(reference for _, reference in missing), *gone))
     starts = {page.path: subject.body_line(page.path, page.body) for page in snapshot.outline.pages}
     for page, reference in references:
         line = starts[page.path] + reference.line - 1
@@ -35,7 +30,7 @@ def code_of_pages(subject: CheckContext) -> Iterator[Finding]:
             line = subject.line_of(page.path, "code_refs", reference.reference)
         if reference.state == freshness.MISSING:
             message = f"{reference.reference} matches no file of the repository"
-            yield _missing_code(subject, "MEM201", page.path, line, message, reference.reference, renamed)
+            yield _missing_code(subject, "MEM201", page.path, line, message, reference.reference)
         elif reference.state == freshness.AMBIGUOUS:
             some = ", ".join(reference.paths[:4]) + (" …" if len(reference.paths) > 4 else "")
             yield Finding("MEM202", page.path, line, f"{reference.reference} matches several files: {some}")
@@ -56,11 +51,10 @@ def code_of_records(subject: CheckContext) -> Iterator[Finding]:
             beyond += [(record.path, reference, path)] if path != reference else []
         elif not repository_paths.is_folder(names, path.rstrip("/")):
             missing.append((record, reference, path))
-    renamed = _renamed(subject, (path for *_, path in missing))
     for record, reference, path in missing:
         line = subject.line_of(record.path, "code_refs", reference)
         message = f"code_refs: {path} matches no file of the repository"
-        yield _missing_code(subject, "MEM203", record.path, line, message, path, renamed)
+        yield _missing_code(subject, "MEM203", record.path, line, message, path)
     yield from _missing_lines(subject, beyond)
 
 
@@ -107,10 +101,10 @@ def mentions_of_records(subject: CheckContext) -> Iterator[Finding]:
                 continue
             if (message := _dangling(subject, mention, has_pages)) is not None:
                 dangling.append((path, mention, message))
-    renamed = _renamed(subject, (mention.text for _, mention, _ in dangling if mention.text.startswith("§4.")))
-    final = {record.path for record in subject.snapshot.open_records if is_final(record)} if renamed else set()
+    final = {record.path for record in subject.snapshot.open_records if is_final(record)} if dangling else set()
     for path, mention, message in dangling:
-        hint = _renamed_hint(mention.text, renamed, is_final=path in final)
+        is_code = mention.text.startswith("§4.")
+        hint = _renamed_hint(subject.renamed, mention.text, is_final=path in final) if is_code else ""
         yield Finding("MEM207", path, mention.line, message, hint or _similar(subject, mention))
 
 
@@ -144,10 +138,8 @@ def globs(subject: CheckContext) -> Iterator[Finding]:
             yield subject.at_key("MEM209", page.path, "paths", message, value=page.paths[_MOST_GLOBS])
         wanted = (glob for glob in page.paths[:_MOST_GLOBS] if not glob.startswith("!"))
         empty += [(page, glob) for glob in wanted if not repository_paths.matching(names, [glob])]
-    paths = {fixed_path(glob) for _, glob in empty} - {""}
-    renamed = _renamed(subject, (path for path in paths if not freshness.code_paths(names, path)))
     for page, glob in empty:
-        new = present_glob(glob, renamed, names)
+        new = subject.renamed.glob(glob)
         hint = f"the glob is {new} now: `memctl check --fix` writes it" if new else ""
         line = subject.line_of(page.path, "paths", glob)
         message = f"paths: {glob} matches no file"
@@ -158,11 +150,10 @@ def for_other_code(subject: CheckContext, findings: Sequence[Finding]) -> list[F
     """Return the findings, with those about missing code replaced by a single one if the memory belongs to other code.
 
     It seems to belong to other code, such as a copy of another project's memory, if 10 or more findings are about
-    missing code, and nothing to which the memory refers exists in the repository. If the staged change renames some of
-    that code, the findings are returned unchanged.
+    missing code, and nothing to which the memory refers exists in the repository, by its present or a former path.
     """
     missing = [finding for finding in findings if finding.code in MISSING_CODE]
-    if len(missing) < _FEW or any(finding.is_demoted for finding in missing) or _has_some_code(subject):
+    if len(missing) < _FEW or subject.renamed.paths or _has_some_code(subject):
         return list(findings)
     message = f"none of {len(missing):,} references to code matches a file of this repository"
     hint = (
@@ -188,30 +179,22 @@ def _similar(subject: CheckContext, mention: mentions.Mention) -> str:
     return subject.near(mention.text, subject.markers if mention.text.startswith("§") else subject.by_id)
 
 
-def _renamed(subject: CheckContext, missing: Iterable[str]) -> Mapping[str, str]:
-    """Return the present path of each renamed file or folder among some missing references, by its old path."""
-    paths = {pages.code_path(reference.removeprefix("§4.")) for reference in missing}
-    return subject.present_paths(paths) if 0 < len(paths) <= _MOST_FOLLOWED else {}
-
-
-def _missing_code(
-    subject: CheckContext, code: str, place: str, line: int, message: str, reference: str, renamed: Mapping[str, str]
-) -> Finding:
+def _missing_code(subject: CheckContext, code: str, place: str, line: int, message: str, reference: str) -> Finding:
     """Return the finding for a reference to missing code, with its present path in the hint if it was renamed.
 
     Before a commit a renamed file is a warning, since the commit that renames it should not wait for the memory.
     """
-    hint = _renamed_hint(reference, renamed)
+    hint = _renamed_hint(subject.renamed, reference)
     is_demoted = bool(hint) and subject.is_staged
     return Finding(code, place, line, message, hint or _suggest_file(subject, reference), is_demoted=is_demoted)
 
 
-def _renamed_hint(reference: str, renamed: Mapping[str, str], *, is_final: bool = False) -> str:
+def _renamed_hint(renamed: RenamedCode, reference: str, *, is_final: bool = False) -> str:
     """Return a hint with the present paths of the renamed file that a reference may mean; "" if there are none.
 
     `is_final` says that the reference is in a text that may not change any more.
     """
-    new_paths = meanings(reference.removeprefix("§4."), renamed)
+    new_paths = renamed.meanings(reference.removeprefix("§4."))
     if len(new_paths) > 1:
         return f"it may mean {' or '.join(new_paths[:3])} now: write the path that is meant"
     is_left = is_final or (reference.startswith("§4.") and not all(map(mentions.is_path, new_paths)))

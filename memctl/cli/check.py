@@ -14,12 +14,13 @@ from memctl.check import context, credentials, formats, run
 from memctl.check.findings import Finding
 from memctl.check.rules import BEHIND, DOCUMENTS, EDITED, ERROR, INFO, RULES, SEVERITIES, WARNING
 from memctl.check.run import Report
-from memctl.cli import memory_access, output
+from memctl.cli import memory_access, output, progress
 from memctl.cli.command import choice_option, command, complete, flag_option, text_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import git
 from memctl.store import changes_ref, load, settings_check
 from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
 from memctl.write import documents
 
 _COLOURS: dict[str, dict[str, Any]] = {
@@ -141,8 +142,9 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
         output.note(f"warning: the rendered documents are not checked: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *DOCUMENTS, *([EDITED] if memory.config.format > 1 else []))
     subject = context.from_memory(memory, snapshot, staged, at)
-    # A credential that a commit adds stops it, whatever a file of the repository says.
-    report = run.check(subject, select, ignore, (credentials.CODE,) if staged else ())
+    with progress.working("checking the memory"):
+        # A credential that a commit adds stops it, whatever a file of the repository says.
+        report = run.check(subject, select, ignore, (credentials.CODE,) if staged else ())
     if not (staged and report.has_errors):
         return report
     from memctl.check import baseline  # most commits have no errors
@@ -165,9 +167,10 @@ def _fix(memory: Memory, report: Report, dry_run: bool, style: str) -> None:
     correctable = [finding for finding in report.findings if finding.rule.is_mended or finding.code in autofix.RENAMED]
     in_records = [(finding.code, finding.path) for finding in correctable if finding.code not in DOCUMENTS]
     if in_records:
-        result = transaction.carry_out(
-            memory, lambda _: autofix.fix(load.disk(memory), in_records, memory), WriteOptions(dry_run=dry_run)
-        )
+        with progress.working(f"correcting {quantity(len(in_records), 'finding')}"):
+            result = transaction.carry_out(
+                memory, lambda _: autofix.fix(load.disk(memory), in_records, memory), WriteOptions(dry_run=dry_run)
+            )
         if result.change.is_empty:
             correctable = [finding for finding in correctable if finding.code in DOCUMENTS]
         elif style == "text":
@@ -180,7 +183,8 @@ def _fix(memory: Memory, report: Report, dry_run: bool, style: str) -> None:
             say("would render the documents")
             return
         memory.grant_trust()
-        outcome, _ = render.render(memory)
+        with progress.working("rendering the documents"):
+            outcome, _ = render.render(memory)
         for path in outcome.documents:
             say(f"rendered {memory.tracked(path)}")
         write_command.pending(outcome)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import memory_access, output, write_command
+from memctl.cli import memory_access, output, progress, write_command
 from memctl.cli.command import command, complete, flag_option, json_option, section_named
 from memctl.errors import REFUSED
 from memctl.pages.documents import Comparison
@@ -61,7 +61,7 @@ def render_command(
         paths = documents.render_index(memory, stage=not no_commit)
         output.json("render", {"paths": [memory.tracked(path) for path in paths]}) if as_json else None
         return
-    with write_command.working("rendering"):
+    with progress.working("rendering"):
         result, comparison = render.render(memory, force=force, no_commit=no_commit)
     lines = [memory.tracked(path) for path in result.documents]
     if as_json:

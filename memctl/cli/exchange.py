@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import memory_access, output, terminal, write_command
+from memctl.cli import memory_access, output, progress, terminal, write_command
 from memctl.cli.command import command, filtering, flag_option, reading
 from memctl.cli.text_input import name_of, read
 from memctl.errors import REFUSED, USAGE, MemctlError
@@ -88,7 +88,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         results.append(bring(ImportTarget(memory, sequence, load.disk(memory), **options)))
         return results[-1].change
 
-    with write_command.working("importing"):
+    with progress.working("importing"):
         result = transaction.carry_out(memory, plan, write_command.write_options(flags))
     imported = results[-1]
     files: AdrImport | None = imported if format_ == "adr" else None  # type: ignore[assignment]
@@ -263,7 +263,7 @@ def _export_adr(
             REFUSED,
         )
     if not how["dry_run"]:
-        output_file.refuse_outside(folder)
+        output_file.refuse_place(folder)
         adr_export.write_folder(memory, folder, exported)
     if how["as_json"]:
         data = [{"id": item.id, "file": item.file, "state": item.state} for item in exported]

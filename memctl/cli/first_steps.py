@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from memctl.git import git, remotes
 from memctl.hooks.hosts import HOSTS
 from memctl.record.config import DEFAULT_BRANCH
 from memctl.record.snapshot import Snapshot
+from memctl.sources.generated_files import GeneratedFiles
 from memctl.store.memory import Memory
 from memctl.text.globs import Globs
 from memctl.text.phrases import quantity
@@ -27,10 +29,15 @@ _WITH_WORKFLOWS = re.compile(r"^(?:[^/]*@|\w+://)[^/:]*\b(github|gitlab)\b")  # 
 _DECISIONS = re.compile(r"(?:^|/)(?:adrs?|decisions?|(?:architecture-)?decision-(?:records|log))$", re.IGNORECASE)
 _INSTRUCTIONS = {"claude-code": "CLAUDE.md", "gemini": "GEMINI.md"}  # each shows that this agent works here
 _CONTAINERS = ("src", "lib", "libs", "app", "apps", "packages", "services", "crates", "cmd", "internal", "pkg")
-_NO_PART = re.compile(
-    r"[._].*|examples?|vendor|node_modules|build|dist|bin|scripts|third_party|po|locales?|m4|cmake", re.IGNORECASE
+# Folders of tests, fixtures, examples, and code that others wrote or a program made: nobody decides there.
+_NOT_OWN = re.compile(
+    r"(?:.+[-_. ])?tests?|tests?[-_. ].+|(?-i:.*[a-z]Tests?)|__tests__|specs?|e2e|testdata"
+    r"|__snapshots__|__mocks__|mocks?|(?:.+[-_. ])?(?:fixtures?|examples?|playgrounds?|vendor(?:ed)?)|examples?[-_. ].+"
+    r"|samples?|demos?|node_modules|third[-_]?party|extern(?:al)?|__generated__|generated|gen|build|dist|out|target",
+    re.IGNORECASE,
 )
-_UNDIVIDED = re.compile(r"tests?|specs?|docs?")  # a folder with such a name is one part, however it is divided
+_NO_PART = re.compile(r"[._].*|bin|scripts|po|locales?|m4|cmake|licenses?|v?\d+(?:\.\d+)+\w*", re.IGNORECASE)
+_UNDIVIDED = re.compile(r"docs?")  # a folder with such a name is one part, however it is divided
 _HANDFUL, _MOST = 5, 12  # sections to propose: with fewer, small folders count, too; more would be hard to survey
 _LARGE = 10  # files of a folder that is worth a section beside that of the folder above it
 
@@ -103,6 +110,8 @@ def _tracked(memory: Memory) -> list[str]:
 def _imports(top: Path, tracked: Sequence[str]) -> Iterator[FirstStep]:
     folders = {path.rpartition("/")[0] for path in tracked if path.endswith(".md")}
     for folder in sorted(name for name in folders if _DECISIONS.search(name) and not name.startswith(".memory")):
+        if _not_own(folder):
+            continue
         with suppress(MemctlError):  # the folder is only in the index, or closed to this user
             if number := len(adr_folder.read_folder(top / folder).decisions):
                 yield FirstStep(("import", "adr", folder), f"import {quantity(number, 'decision')}")
@@ -121,10 +130,15 @@ def _agents(memory: Memory, tracked: Sequence[str]) -> Iterator[FirstStep]:
         yield FirstStep(("install", "agents-md"), "describe the memory to other agents, in AGENTS.md")
 
 
-def propose_sections(memory: Memory, snapshot: Snapshot) -> list[FirstStep]:
-    """Return commands that add sections to the memory: for the largest folders that no section covers yet."""
+def propose_sections(memory: Memory, snapshot: Snapshot) -> tuple[list[FirstStep], list[str]]:
+    """Return commands that add sections to the memory, and the folders that are left alone as not the project's own.
+
+    The sections are for the largest folders that no section covers yet.
+    """
     tracked = _tracked(memory)
-    parts = _parts(tracked)
+    generated = GeneratedFiles(memory.repository, tracked, lambda _: False).by_attribute
+    left = Counter(_not_own(path.rpartition("/")[0]) for path in tracked)
+    parts = _parts(path for path in tracked if path not in generated and not _not_own(path.rpartition("/")[0]))
     globs = Globs(glob for page in snapshot.outline.sections for glob in page.paths)
     covered = [path for path in tracked if globs.match(path) is not None]
     taken = {page.title.casefold() for page in snapshot.outline.sections}
@@ -137,10 +151,20 @@ def propose_sections(memory: Memory, snapshot: Snapshot) -> list[FirstStep]:
         and sum(path.startswith(f"{folder}/") for path in covered) <= parts[folder] / 2
     ]
     room = max(0, _MOST - len(snapshot.outline.sections))
-    return [
+    steps = [
         FirstStep(("section", "add", titles[folder], "--path", f"{folder}/**"), quantity(parts[folder], "file"))
         for folder in wanted[:room]
     ]
+    return steps, [folder for folder, _ in left.most_common() if folder]
+
+
+@lru_cache(maxsize=4_096)
+def _not_own(folder: str) -> str:
+    """Return the first folder on the way to one that is of tests, examples or code that is not the project's own."""
+    names = folder.split("/")
+    if any(map(_NO_PART.fullmatch, names)):
+        return ""
+    return next(("/".join(names[:depth]) for depth, name in enumerate(names, 1) if _NOT_OWN.fullmatch(name)), "")
 
 
 def _parts(paths: Iterable[str]) -> dict[str, int]:

@@ -20,11 +20,13 @@ from memctl.git.repository import find_top, refuse_bare
 from memctl.record.config import DEFAULT_BRANCH
 from memctl.store import agent_env, output_file
 from memctl.store.memory import Memory
+from memctl.text import phrases
 from memctl.write import setup, transaction
 
 if TYPE_CHECKING:
     from memctl.cli.first_steps import FirstStep
 
+_SHOWN = 6  # folders that are left alone, in a line
 _TRY = (
     "memctl status                        # show its progress and open issues",
     "memctl rehydrate | less              # print what an agent needs to start work",
@@ -84,10 +86,10 @@ def init_command(
     The memory is a folder `.memory/` with settings and a page that explains it, in one commit. The next commands fit
     what the repository contains: they import decisions, and install hooks for Git and for the agents that work here.
     """
-    if yes and (flags["as_json"] or flags["dry_run"]):
-        raise MemctlError("--yes can't be combined with --json or --dry-run", "leave out --yes", USAGE)
+    if yes and flags["as_json"]:
+        raise MemctlError("--yes can't be combined with --json", "leave out --yes", USAGE)
     if sections:
-        _propose_sections(ctx, yes=yes, as_json=flags["as_json"])
+        _propose_sections(ctx, yes=yes and not flags["dry_run"], as_json=flags["as_json"])
         return
     start: Path = ctx.obj.folder
     there = memory_access.memory_if_any(ctx) if (docs or yes) and not here and not project else None
@@ -95,7 +97,7 @@ def init_command(
         write_command.carry_out(there, lambda _: setup.plan_documents(there, docs), flags | {"discard": False})
         return
     if yes and there:
-        _run_steps(ctx, there)  # as `init` has just proposed
+        _run_steps(ctx, there, dry_run=flags["dry_run"])  # as `init` has just proposed
         return
     if make_repository and not _in_repository(start):
         if flags["dry_run"]:
@@ -110,7 +112,7 @@ def init_command(
     result = transaction.carry_out(memory, lambda _: change, write_command.write_options(flags))
     if yes:
         write_command.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
-        _run_steps(ctx, memory)
+        _run_steps(ctx, memory, dry_run=flags["dry_run"])
         return
     from memctl.cli import first_steps  # `init` alone needs it
 
@@ -147,12 +149,16 @@ def _print_steps(top: Path, steps: Sequence[FirstStep]) -> None:
     )
 
 
-def _run_steps(ctx: click.Context, memory: Memory) -> None:
-    """Run the proposed next steps that need no text of the user's."""
+def _run_steps(ctx: click.Context, memory: Memory, *, dry_run: bool) -> None:
+    """Run the proposed next steps that need no text of the user's, or print them in a dry run."""
     from memctl.cli import first_steps
 
-    steps = first_steps.propose(memory)
-    _run_all(ctx, memory.folder.parent, [step for step in steps if step.is_complete and step.words[0] != "init"])
+    steps = [step for step in first_steps.propose(memory) if step.is_complete and step.words[0] != "init"]
+    if not dry_run:
+        _run_all(ctx, memory.folder.parent, steps)
+        return
+    for step in steps:
+        output.one_line(f"would run `{step.line}`: {step.purpose}")
 
 
 def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
@@ -160,7 +166,7 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
     from memctl.cli import first_steps
 
     memory, snapshot = memory_access.read(ctx, None)
-    steps = first_steps.propose_sections(memory, snapshot)
+    steps, left = first_steps.propose_sections(memory, snapshot)
     if as_json:
         named = [{"command": step.line, "purpose": step.purpose} for step in steps]
         output.json_list("proposed-sections", named, name="sections")
@@ -171,6 +177,8 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
         output.note("hint: `memctl init --sections --yes` adds all these sections, `memctl section edit` renames one")
     else:
         output.note("no section to propose: no other folder of the repository looks like a part of the project")
+    if left and not as_json:
+        output.note(f"left alone, as tests, examples, vendored or generated code: {phrases.some(left, _SHOWN)}")
 
 
 def _run_all(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
@@ -206,7 +214,7 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
     if dry_run:
         setup.refuse_used_folder(place)
     else:
-        output_file.refuse_outside(place)
+        output_file.refuse_place(place)
         setup.build_example(place)
     if as_json:
         output.json("demo", {"folder": str(place), "made": not dry_run})

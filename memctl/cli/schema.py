@@ -38,7 +38,7 @@ def schema_command(_ctx: click.Context, /, kind: str | None, out: Path | None) -
 
     names = (*schemas.KINDS, schemas.CONFIG)
     if out is not None:
-        output_file.refuse_outside(out)
+        output_file.refuse_place(out)
         out.mkdir(parents=True, exist_ok=True)
         for name in names:
             output_file.write(out / f"{name}.json", _text(schemas.schema(name)) + "\n")

@@ -12,7 +12,6 @@ from memctl.git.repository import Repository
 from memctl.git.status import parse
 
 ADDED, CHANGED, DELETED, RENAMED = "added", "changed", "deleted", "renamed"
-_MOST_RENAMES = 10  # of one file that are followed
 _STATUSES = {"A": ADDED, "D": DELETED, "R": RENAMED}
 
 
@@ -36,57 +35,6 @@ def changed_between(repository: Repository, first: str, second: str, *, from_bas
     """
     base = ["--merge-base"] if from_base else []
     return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", *base, first, second])
-
-
-def renamed_since(repository: Repository, commits: Iterable[str], head: str) -> dict[str, str]:
-    """Return the new path of each file that was renamed between one of `commits` and the commit `head`, by old path.
-
-    For example {"src/old.py": "src/new.py"}. Renames that are only staged do not count.
-    """
-    return _renames(repository, "".join(f"{head} {commit}\n" for commit in commits if commit != head))
-
-
-def _renames(repository: Repository, listed: str) -> dict[str, str]:
-    """Return the new path of each renamed file, by old path; `listed` has a line for each commit or pair of commits."""
-    args = ["diff-tree", "--stdin", "-r", "-z", "-M", "--name-status", "--diff-filter=R", "--no-commit-id"]
-    words = iter(git.read(args, repository.top, listed.encode()).split(b"\0") if listed else ())
-    return {git.decode_path(next(words)): git.decode_path(next(words)) for word in words if word}
-
-
-def renamed_stepwise(repository: Repository, paths: Iterable[str], head: str) -> dict[str, str]:
-    """Return the present paths of files that were renamed, perhaps several times, in commits up to `head`, by old path.
-
-    `paths` are the old paths of files and folders. For a folder the result has the files that were in it, not the
-    folder. Each commit is looked at alone. So a file is found even if it was edited so much in the end that a
-    comparison of the first and the last version would show no rename. Deleted files, and files that still have their
-    old path, are left out.
-    """
-    present = {path: path for path in paths}
-    moving = set(present)
-    for _ in range(_MOST_RENAMES):
-        gone = _deletions(repository, moving, head) if moving else {}
-        stdin = "".join(f"{commit}\n" for commit in sorted(set(gone.values())))
-        if not stdin:
-            break
-        pairs = _renames(repository, stdin)
-        present = {path: path for path in gone} | present  # the files of folders
-        present = {old: pairs.get(path, "") if path in gone else path for old, path in present.items()}
-        moving = {pairs[path] for path in gone if path in pairs}
-    return {old: path for old, path in present.items() if path not in ("", old)}
-
-
-def _deletions(repository: Repository, paths: Iterable[str], head: str) -> dict[str, str]:
-    """Return the commit that deleted or renamed each file that `head` does not have, by path."""
-    args = [*git.LOG, "-z", "--no-renames", "--diff-filter=AD", "--name-status", "--format=%x1e%H"]
-    words = iter(git.read([*args, head, "--", *sorted(paths)], repository.top).split(b"\0"))
-    commit = ""
-    latest: dict[str, str] = {}
-    for word in words:
-        if (text := word.strip(b"\n")).startswith(b"\x1e"):
-            commit = text[1:].decode()
-        elif text:
-            latest.setdefault(git.decode_path(next(words)), commit if text == b"D" else "")
-    return {path: commit for path, commit in latest.items() if commit}
 
 
 def changed_in_index(repository: Repository) -> list[FileChange]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -209,6 +209,7 @@ def _pipe() -> tuple[int, int]:
 
 LOG = ("log", "--no-show-signature")  # the user's setting log.showSignature would add lines to the output
 _UTF8 = ("-c", "i18n.logOutputEncoding=UTF-8")  # in which names and messages are read, whatever the user's terminal has
+_FEW = 20  # paths to which `git log` is limited
 ENGLISH = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # for commands whose messages are parsed
 _READING = {
     **ENGLISH,
@@ -434,6 +435,15 @@ def run_pager(command: str, text: str) -> None:
 def decode_path(raw: bytes) -> str:
     r"""Return, as text, a path that Git printed as bytes; a byte that is not UTF-8 becomes an escape such as `\xe9`."""
     return raw.decode("utf-8", "backslashreplace")
+
+
+def log_limits(places: Collection[str]) -> list[str]:
+    """Return the paths to which `git log` is limited for the sake of some paths; [] if a limit would cost more time.
+
+    With 700 paths it took seven times as long as without any; with a few, such as the top folders, it is faster.
+    """
+    few = places if len(places) <= _FEW else {place.partition("/")[0] for place in places}
+    return sorted(few) if len(few) <= _FEW else []
 
 
 def paths(out: bytes) -> list[str]:

@@ -11,7 +11,7 @@ default, but not always the same ones: that depends on the commit from which it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -49,6 +49,10 @@ class Introduction(msgspec.Struct, frozen=True):
     author: str = ""
 
 
+# Introductions by the path of a file, each with a number that says how many later ones there are, of any file.
+Numbered = dict[str, list[tuple[int, Introduction]]]
+
+
 def introductions(repository: Repository, paths: Sequence[str], *revisions: str) -> Iterator[Introduction]:
     """Yield the introductions of all texts that files at or below `paths` (none: all files) ever had, latest first.
 
@@ -71,6 +75,15 @@ def introductions(repository: Repository, paths: Sequence[str], *revisions: str)
                 is_counting = not _SILENT.isdisjoint(operations.split(","))
                 counts_before = tuple(former) if is_counting or parents > 1 else ()
                 yield Introduction(path, blob, commit, seconds, counts_before, operations, actor, author)
+
+
+def numbered(repository: Repository, paths: Collection[str], revision: str) -> Numbered:
+    """Return the introductions of all texts that some files ever had in the history of a revision."""
+    result: Numbered = {path: [] for path in paths}
+    for number, introduction in enumerate(introductions(repository, git.log_limits(paths), revision)):
+        if introduction.path in result:
+            result[introduction.path].append((number, introduction))
+    return result
 
 
 def latest(

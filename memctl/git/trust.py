@@ -8,6 +8,8 @@ MEMCTL_TRUST=1.
 from __future__ import annotations
 
 import os
+import posixpath
+import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
@@ -21,6 +23,7 @@ NOTICE = f"this clone is trusted from now on: hooks of agents may write here (`g
 _PATTERNS, _VARIABLE = "memctl.trust", "MEMCTL_TRUST"
 _OFF = ("", "false", "no", "off", "0")
 _USER_SCOPES = ("system", "global", "command")  # scopes of Git's settings that a clone can't change
+_PLACE = r"((?:\w+://[^/]*/|[^/:]+:|)/*)(.*)"  # the server of a URL or of ssh's short form, and the path on it
 _SETTINGS_PATTERN = r"^(memctl\.(trust|trusted|hookcommits)|remote\..*\.url)$"
 
 
@@ -34,9 +37,21 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
     settings, patterns, addresses = _settings(repository)
     if SETTING in settings:
         return REFUSED if settings[SETTING].lower() in _OFF else TRUSTED
-    if addresses and all(any(fnmatchcase(address, pattern) for pattern in patterns) for address in addresses):
+    resolved = [form for address in addresses for form in _resolved(address)] if patterns else []
+    if resolved and all(any(fnmatchcase(form, pattern) for pattern in patterns) for form in resolved):
         return TRUSTED
     return UNKNOWN
+
+
+def _resolved(address: str) -> list[str]:
+    """Return the addresses that may be meant by one: clients of HTTP and ssh resolve `..`, some after decoding it."""
+    from urllib.parse import unquote  # few clones are trusted by their address
+
+    forms = [address, unquote(address).replace("\\", "/")]
+    if ".." not in forms[1].split("/"):
+        return [address]
+    places = [re.fullmatch(_PLACE, form, re.DOTALL) for form in forms]
+    return [place[1] + posixpath.normpath(f"/{place[2]}")[1:] for place in places if place is not None]
 
 
 def grant(repository: Repository) -> None:

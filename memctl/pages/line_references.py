@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from memctl.git import history, line_map, trees
-from memctl.git.introductions import Introduction, introductions
+from memctl.git.introductions import Introduction, Numbered, numbered
 from memctl.record import parser
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import code_lines
@@ -76,13 +76,14 @@ class _RecordedLines(msgspec.Struct, frozen=True):
 
 
 def follow(
-    memory: Memory, file: CurrentFile, references: Iterable[tuple[Record, str]]
+    memory: Memory, file: CurrentFile, references: Iterable[tuple[Record, str]], known: Numbered | None = None
 ) -> dict[tuple[str, str], LineReference]:
     """Return the lines that references of records mean now.
 
     `references` are pairs of a record and the text of one of its code references, such as "src/a.py:10-20"; references
     to other files, or without lines, are ignored. The keys of the result are the record's path and the reference's
-    text. In a partial clone nothing is fetched. Raises GitFailed if Git fails.
+    text. In a partial clone nothing is fetched. A caller that follows lines of many files gives in `known` what
+    `read_history` has read for all. Raises GitFailed if Git fails.
     """
     wanted = {
         (record.path, ref): _RecordedLines(*where)
@@ -91,10 +92,18 @@ def follow(
     }
     if not wanted:
         return {}
-    known = _History(memory, file, {path for path, _ in wanted})
-    made = {key: known.recorded(*key) for key in wanted}
-    versions = _Versions(memory, file, known, [(made[key], where.path) for key, where in wanted.items()])
+    paths = {path for path, _ in wanted}
+    history_of_file = _History(memory, file, paths, read_history(memory, [file], paths) if known is None else known)
+    made = {key: history_of_file.recorded(*key) for key in wanted}
+    versions = _Versions(memory, file, history_of_file, [(made[key], where.path) for key, where in wanted.items()])
     return {key: _line_reference(versions, where, made[key]) for key, where in wanted.items()}
+
+
+def read_history(memory: Memory, files: Collection[CurrentFile], records: Iterable[str]) -> Numbered:
+    """Return all introductions of the texts of some files, by present and former paths, and of records at `records`."""
+    start = next((file.start for file in files), "")
+    paths = {path for file in files for path in (file.path, *file.former)}.union(map(memory.tracked, records))
+    return numbered(memory.repository, paths, start) if start else {}
 
 
 def _line_reference(versions: _Versions, where: _RecordedLines, introduction: int | None) -> LineReference:
@@ -115,12 +124,10 @@ def _line_reference(versions: _Versions, where: _RecordedLines, introduction: in
 class _History:
     """The versions of a file and of some records; `all` has each version with its commit, the latest first."""
 
-    def __init__(self, memory: Memory, file: CurrentFile, records: Collection[str]) -> None:
+    def __init__(self, memory: Memory, file: CurrentFile, records: Collection[str], known: Numbered) -> None:
         tracked = {memory.tracked(path): path for path in records}
-        paths = sorted({file.path, *file.former, *tracked})
-        self.all: Sequence[Introduction] = ()
-        if file.start:
-            self.all = list(introductions(memory.repository, paths, file.start))
+        rows = dict(row for path in {file.path, *file.former, *tracked} for row in known.get(path, ()))
+        self.all: Sequence[Introduction] = [rows[number] for number in sorted(rows)]
         self.shallow = memory.repository.shallow()
         self._of: dict[str, list[int]] = {}
         for place, introduction in enumerate(self.all):

@@ -24,6 +24,7 @@ from memctl.record import mentions
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.text import markdown
+from memctl.text.credentials import redact
 from memctl.text.headings import CODE_SPAN
 from memctl.text.lazy_regex import lazy_regex
 
@@ -172,10 +173,13 @@ def _row(
         return SourceFile(f"§4.{path}", title, link, len(content or b""), None, changed[:10], "", ())
     tokens = count(path, text)
     marked = outline.markers(path, text) if tokens > LARGE else []
+    # A document carries nothing that `check` would refuse, such as the password of a URL in a docstring.
     entries = tuple(
-        ListEntry(f"§4.{path}:{m.line}", markdown.code(m.title), f"{link}#L{m.line}") for m in _main_markers(marked)
+        ListEntry(f"§4.{path}:{m.line}", markdown.code(redact(m.title, strict=False)), f"{link}#L{m.line}")
+        for m in _main_markers(marked)
     )
-    purpose, more = cell(markdown.inline(outline.purpose(path, text))), len(marked) - len(entries)
+    purpose = cell(markdown.inline(redact(outline.purpose(path, text), strict=False)))
+    more = len(marked) - len(entries)
     return SourceFile(f"§4.{path}", title, link, len(content or b""), tokens, changed[:10], purpose, entries, more)
 
 

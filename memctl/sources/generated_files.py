@@ -65,10 +65,10 @@ class GeneratedFiles(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Return why a file counts as generated, "" if it does not."""
         if is_lock(path):
             return LOCK
-        return GENERATED if self.by_text(path) or path in self._by_attribute else ""
+        return GENERATED if self.by_text(path) or path in self.by_attribute else ""
 
     @cached_property
-    def _by_attribute(self) -> frozenset[str]:
+    def by_attribute(self) -> frozenset[str]:
         """The files with GitHub's attribute `linguist-generated` in .gitattributes."""
         top = self.repository.top
         files = [top / name for name in self.names if name.rpartition("/")[2] == ".gitattributes"]

@@ -37,15 +37,20 @@ def refuse(file: Path) -> None:
 
     A caller that does something that can't be undone, such as deleting, calls this before.
     """
-    refuse_outside(file)
-    for link in _links(file):
-        _refuse_link(file, link)
-    _refuse_gits_own(file)
+    refuse_place(file)
     folder = Path(os.path.realpath(file)).parent
     if not folder.is_dir():
         raise MemctlError(f"{file} can't be written: there is no folder {folder}")
     if not os.access(folder if file.is_file() or not file.exists() else file, os.W_OK):
         raise MemctlError(f"{file} can't be written: {os.strerror(errno.EACCES)}")
+
+
+def refuse_place(file: Path) -> None:
+    """Raise MemctlError if a file or folder is at a place where memctl does not write, as `write` does."""
+    refuse_outside(file)
+    for link in _links(file):
+        _refuse_link(file, link)
+    _refuse_gits_own(file)
 
 
 def refuse_outside(file: Path) -> None:

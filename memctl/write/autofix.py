@@ -41,12 +41,13 @@ def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]], memory: Memory 
         from memctl.write import moved_references  # seldom needed
 
         moved = moved_references.MovedReferences(memory, snapshot)
-        for code, path in findings:
-            if code == "MEM203" and path in records and (references := moved.of_record(records[path])):
-                values.setdefault(path, {})["code_refs"] = references
-            elif code == "MEM207" and path in records and not is_final(records[path]):
+        named = [(code, path) for code, path in findings if path in records]
+        for path, references in moved.of_records(records[path] for code, path in named if code == "MEM203").items():
+            values.setdefault(path, {})["code_refs"] = references
+        for code, path in named:
+            if code == "MEM207" and not is_final(records[path]):
                 before = snapshot.body(records[path])
-                if (body := moved.in_body(records[path], before)) != before:
+                if (body := moved.in_body(before)) != before:
                     bodies[path] = before, body
                     values.setdefault(path, {})
         paths = {path for code, path in findings if code in _IN_PAGES}

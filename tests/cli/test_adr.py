@@ -158,3 +158,19 @@ def test_new_decision_is_exported_in_the_form_of_the_folder(
     new.unlink()
     memctl("export", "adr", str(folder))
     assert heading in (folder / "0002-queue-in-postgresql.md").read_text()
+
+
+@pytest.mark.parametrize("target", ["exp", "docs/adr", "demo"])
+def test_nothing_is_written_through_a_link_that_the_repository_brought(
+    target: str, repo: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    memctl("decide", "Use SQLite", "--rationale", "It is there.")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (repo / target.partition("/")[0]).symlink_to(outside)
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "link")
+    command = ("demo", "demo/shop") if target == "demo" else ("export", "adr", str(repo / target))
+    error = memctl(*command, code=1).err
+    assert f"leads out of the worktree, to {outside}" in error
+    assert list(outside.iterdir()) == []

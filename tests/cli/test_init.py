@@ -91,10 +91,10 @@ def test_large_top_folders_are_proposed_before_large_folders_in_them(tmp_path: P
         memctl, tmp_path / "curl", lib=40, lib__vtls=20, lib__vssh=3, src=15, tests=5, tests__data=90, docs=12, plan9=2
     )
     assert [line.split("'")[-2] for line in out.splitlines()] == [
-        "tests/**",
         "lib/**",
         "src/**",
         "docs/**",
+        "plan9/**",
         "lib/vtls/**",
     ]
 
@@ -103,8 +103,61 @@ def test_a_folder_that_only_holds_others_is_not_proposed_beside_them(tmp_path: P
     out = _sections_proposed(memctl, tmp_path / "app", src__app=1, src__app__core=30, src__app__tests=12, win__port=12)
     assert out.splitlines() == [
         "memctl section add Core --path 'src/app/core/**'",
-        "memctl section add Tests --path 'src/app/tests/**'",
         "memctl section add Win --path 'win/**'",
+    ]
+
+
+def test_folders_of_tests_examples_and_others_code_are_left_alone_and_named(tmp_path: Path, memctl: Memctl) -> None:
+    top = tmp_path / "store"
+    (top / "api").mkdir(parents=True)
+    (top / ".gitattributes").write_text("api/** linguist-generated\n")
+    own = {"src__web": 20, "src__mail": 12, "api": 30}
+    others = (
+        "tests",
+        "src__web__test-data",
+        "Web.Tests",
+        "examples",
+        "pkg__vendor",
+        "src__testdata",
+        "gen",
+        "fixtures",
+        "src__jvmTest",
+        "watchOS Example",
+        "sig__v1.7rc1",
+        "LICENSES",
+    )
+    out = _sections_proposed(memctl, top, **own, **dict.fromkeys(others, 40))
+    assert [line.split("'")[-2] for line in out.splitlines()] == ["src/web/**", "src/mail/**"]
+    said = memctl("init", "--sections", where=top).err.rpartition("left alone, as tests, examples, vendored")[2]
+    assert "Web.Tests, examples, fixtures, gen, pkg/vendor, src/jvmTest and 4 more" in said
+
+
+def test_decisions_of_test_projects_are_not_imported(project: Path, memctl: Memctl) -> None:
+    for folder in ("packages/core/integration-tests/ro-project/docs/adr", "examples/adr", "fixtures/decisions"):
+        (project / folder).mkdir(parents=True)
+        (project / folder / "0001-a.md").write_text(ADR)
+    git(project, "add", "-A")
+    named = memctl("init", where=project).err
+    assert [line.split()[3] for line in named.splitlines() if "import adr" in line] == ["docs/adr"]
+
+
+@pytest.mark.parametrize("has_memory", [False, True], ids=["new", "existing memory"])
+def test_a_dry_run_of_yes_names_the_steps_and_does_nothing(has_memory: bool, project: Path, memctl: Memctl) -> None:
+    if has_memory:
+        memctl("init", where=project)
+    head, files = git(project, "rev-parse", "HEAD"), sorted(project.rglob("*"))
+    out = memctl("init", "--yes", "--dry-run", where=project).out
+    assert ("would init project" in out) is not has_memory
+    assert "would run `memctl import adr docs/adr`: import 1 decision\n" in out
+    assert "would run `memctl install claude-code`" in out
+    assert (
+        "memctl section add Pay" in memctl("init", "--sections", "--yes", "-n", where=project).out
+        if has_memory
+        else True
+    )
+    assert (git(project, "rev-parse", "HEAD"), git(project, "status", "--short")) == (head, "")
+    assert [path for path in sorted(project.rglob("*")) if "memctl" not in path.parts] == [
+        path for path in files if "memctl" not in path.parts
     ]
 
 

@@ -176,3 +176,23 @@ def test_review_prints_reviewed_markers_as_text_and_json(pages: Path, memctl: Me
     assert memctl("review", "2.1").err == "nothing to change\n"
     assert "Missing argument" in memctl("review", code=2).err
     assert "there is no page §1.0" in memctl("review", "1.0", code=1).err
+
+
+def test_rendered_documents_carry_no_credential_of_the_code(repo: Path, memctl: Memctl) -> None:
+    secret = "a%20secret9XkQ"
+    (repo / "urls.py").write_text(f'"""Parse httpx.URL("https://jo%40email.com:{secret}@müller.de:1234/x")."""\n')
+    notes = "".join(
+        f"## Log in as https://ada:{secret}{number}@example.org\n\n{'word ' * 900}\n" for number in range(9)
+    )
+    (repo / "notes.md").write_text(notes)
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "code", "--no-verify")
+    memctl("section", "add", "Code", "--path", "*.py", "--path", "*.md")
+    memctl("render")
+    sources = (repo / ".memory/docs/4-sources.md").read_text()
+    assert "jo%40email.com" in sources
+    assert "Log in as" in sources
+    assert secret not in sources
+    assert "MEM110" not in memctl("check", "--all").out
+    memctl("render")
+    assert (repo / ".memory/docs/4-sources.md").read_text() == sources

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from memctl.cli import terminal, write_command
+from memctl.cli import progress, terminal
 from memctl.errors import UNANSWERED
 from tests.cli.test_list_records import run_on_terminal
 from tests.conftest import Memctl, Result, commits, git, slow
@@ -183,7 +183,7 @@ def test_progress_is_shown_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -
 
     for is_terminal in (True, False):
         monkeypatch.setattr(sys, "stderr", stream := Stream())
-        with write_command.working("importing", after=0.001):
+        with progress.working("importing", after=0.001):
             while is_terminal and "importing ... 0 s" not in stream.getvalue():
                 time.sleep(0.001)
         assert stream.getvalue().endswith("\r\033[K") == is_terminal

@@ -266,6 +266,36 @@ def test_clone_whose_remotes_match_the_users_patterns_is_trusted(
     assert look(foreign) == trust.UNKNOWN  # what is here may come from there
 
 
+@pytest.mark.parametrize(
+    ("address", "is_trusted"),
+    [
+        ("https://example.org/acme/../evil/x", False),
+        ("https://example.org/acme/x/../../evil/y", False),
+        ("https://example.org/acme/..%2fevil", False),
+        ("https://example.org/acme/%2E%2e/evil/z", False),
+        ("https://example.org/acme/.%2e/evil", False),
+        ("https://example.org/acme/..\\evil", False),
+        ("https://evil.org/../example.org/acme/x", False),
+        ("https://example.org/../../acme/x", True),
+        ("https://example.org/acme/a/../b", True),
+        ("https://example.org/acme/a..b", True),
+        ("git@example.org:acme/../evil", False),
+        ("git@example.org:acme/x", True),
+        ("/srv/acme/../evil/x", False),
+        ("/srv/acme/x", True),
+        ("ssh://example.org:22/acme/../evil", False),
+    ],
+)
+def test_trust_by_address_resolves_dots_first(
+    address: str, is_trusted: bool, foreign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    for pattern in ("https://example.org/acme/*", "git@example.org:acme/*", "/srv/acme/*", "ssh://example.org*/acme/*"):
+        git(tmp_path, "config", "--global", "--add", "memctl.trust", pattern)
+    git(foreign, "remote", "set-url", "origin", address)
+    assert (look(foreign) == trust.TRUSTED) is is_trusted
+
+
 def test_trust_pattern_in_the_clones_own_settings_is_ignored(foreign: Path) -> None:
     git(foreign, "config", "memctl.trust", "*")
     assert look(foreign) == trust.UNKNOWN

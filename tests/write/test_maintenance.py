@@ -13,6 +13,7 @@ import pytest
 
 from memctl.git import message
 from memctl.store import retrieval_counts, retrieval_folding
+from memctl.text import timestamps
 from tests.conftest import NOW, Memctl, changed_in, commits, git, process, strides
 from tests.write import aged, killed
 
@@ -417,6 +418,24 @@ def test_clock_that_jumps_deletes_nothing(memctl: Memctl, old: Memctl, unread: M
     assert {new, gone, first} <= set(all_records(memctl))
     assert {deed["action"] for deed in memctl("maintain", "--json").data["deeds"]} <= {"delete"}
     assert {new, first} <= set(all_records(memctl))
+
+
+@pytest.mark.parametrize("days", [200, 400, 720])
+def test_clock_that_jumps_for_a_day_archives_and_deletes_nothing(days: int, memctl: Memctl, old: Memctl) -> None:
+    lines = (
+        {"memory_type": "learning", "title": "Older"},
+        {"memory_type": "issue", "title": "Done", "status": "resolved"},
+        {"memory_type": "decision", "title": "Small", "importance": 2},
+    )
+    for line in lines:
+        memctl("import", "-", stdin=json.dumps({"timestamp": "2023-05-01T10:00:00Z", **line}))
+    assert memctl("maintain", "--json").data["deeds"] == []
+    names = set(all_records(memctl))
+    for hour in (0, 6, 23):
+        done = old("maintain", "--json", at=timestamps.days_before(NOW, -days - hour / 24)).data
+        assert {deed["action"] for deed in done["deeds"]} <= {"archive"}
+    assert names <= set(all_records(memctl))
+    assert memctl("maintain", "--json").data["deeds"] == []  # the clock is right again
 
 
 def test_restored_record_is_not_deleted_again_at_once(memctl: Memctl, unread: Memctl) -> None:

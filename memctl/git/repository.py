@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.git import git, locks, private_files
+from memctl.git import git, private_files
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.light_typing import TYPE_CHECKING
 
@@ -84,7 +84,7 @@ class Repository:
         """Which files have a filter in Git, and their texts."""
         from memctl.git.filters import Filters  # most hooks of agents need it not
 
-        return Filters(self)
+        return Filters(self.top, self.common_dir, self.settings)
 
     @cached_property
     def hashes(self) -> AnsweringProcess:
@@ -262,6 +262,8 @@ class Repository:
         name = os.environ.get("GIT_INDEX_FILE", "")
         if not name:
             return {}
+        from memctl.git import locks  # seldom needed
+
         file = Path(name) if os.path.isabs(name) else (locks.folder_of_calling_git() or self.top) / name
         owner = next((folder for folder in file.parents if (folder / "HEAD").is_file()), self.git_dir)
         is_ours = Path(os.path.realpath(owner)) in (self.git_dir, self.common_dir)

@@ -56,6 +56,10 @@ class Filters(AnsweringProcess):
                 "set up the filter, as for a checkout (for git-crypt: `git-crypt unlock`)",
             ) from None
 
+    def store(self, path: str, content: bytes) -> str:
+        """Store what Git stores for a file with some content, such as the encrypted text, and return the blob's id."""
+        return git.write(["hash-object", "-w", "--stdin", f"--path={path}"], self._top, content).decode().strip()
+
     def _read(self, out: IO[bytes]) -> bytes:
         """Return the next text in the output. Git prints the size before the filter, so the mark shows the end."""
         coprocess.line(out)

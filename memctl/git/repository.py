@@ -271,13 +271,7 @@ class Repository:
 
     def commit_above(self) -> bool:
         """Return whether this process was called by a hook of a commit that Git or memctl makes in this repository."""
-        if self.index_in_use():
-            return True
-        maker = git.committing_process()
-        try:
-            return maker != "" and maker == (self.shared / "lock").read_text().strip()
-        except OSError:
-            return False
+        return bool(self.index_in_use()) or private_files.is_held_by(self.shared / "lock", git.committing_process())
 
     def under_way(self) -> str:
         """Return the unfinished operation that forbids a commit now, such as "a merge"; "" if there is none."""

@@ -7,14 +7,13 @@ user has set up in Git's settings; Git runs them at a checkout, too.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO
 
 from memctl.errors import MemctlError
 from memctl.git import coprocess, git
 from memctl.git.coprocess import AnsweringProcess
-from memctl.git.repository import Repository
 
 _ATTRIBUTES = ("filter", "ident", "working-tree-encoding")
 _WORDS = (b"filter", b"ident", b"working-tree-encoding", b"[attr]")
@@ -23,9 +22,10 @@ _WORDS = (b"filter", b"ident", b"working-tree-encoding", b"[attr]")
 class Filters(AnsweringProcess):
     """The filters of a repository's files; one Git process gives the texts of stored blobs."""
 
-    def __init__(self, repository: Repository) -> None:
-        super().__init__(("cat-file", "--batch", "--filters"), repository.top)
-        self._repository = repository
+    def __init__(self, top: Path, common_dir: Path, settings: Callable[[], Mapping[str, str]]) -> None:
+        """Prepare to ask Git; `settings` returns Git's settings, and the paths are those of the repository."""
+        super().__init__(("cat-file", "--batch", "--filters"), top)
+        self._top, self._common_dir, self._settings = top, common_dir, settings
         self._may_filter: dict[str, bool] = {}  # whether a folder's own attributes may name a filter
         self._known: dict[str, bool] = {}  # whether a file has a filter
         self._mark = os.urandom(16).hex()  # names no object, and no text has it
@@ -35,7 +35,7 @@ class Filters(AnsweringProcess):
         wanted = [path for path in dict.fromkeys(paths) if self._folders_may_filter(path)]
         if unknown := [path for path in wanted if path not in self._known]:
             listed = b"\0".join(os.fsencode(path) for path in unknown)
-            out = git.read(["check-attr", "-z", "--stdin", *_ATTRIBUTES], self._repository.top, listed)
+            out = git.read(["check-attr", "-z", "--stdin", *_ATTRIBUTES], self._top, listed)
             values = out.split(b"\0")[2::3]
             for number, path in enumerate(unknown):
                 own = values[number * len(_ATTRIBUTES) : (number + 1) * len(_ATTRIBUTES)]
@@ -56,6 +56,10 @@ class Filters(AnsweringProcess):
                 "set up the filter, as for a checkout (for git-crypt: `git-crypt unlock`)",
             ) from None
 
+    def store(self, path: str, content: bytes) -> str:
+        """Store what Git stores for a file with some content, such as the encrypted text, and return the blob's id."""
+        return git.write(["hash-object", "-w", "--stdin", f"--path={path}"], self._top, content).decode().strip()
+
     def _read(self, out: IO[bytes]) -> bytes:
         """Return the next text in the output. Git prints the size before the filter, so the mark shows the end."""
         coprocess.line(out)
@@ -67,20 +71,19 @@ class Filters(AnsweringProcess):
     def _folders_may_filter(self, path: str) -> bool:
         """Return whether some attributes of a file may name a filter, without starting Git."""
         if "" not in self._may_filter:
-            repository = self._repository
-            global_file = repository.settings().get("core.attributesfile") or os.path.join(
+            global_file = self._settings().get("core.attributesfile") or os.path.join(
                 os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git", "attributes"
             )
             candidates = (
-                repository.common_dir / "info" / "attributes",
+                self._common_dir / "info" / "attributes",
                 Path(os.path.expanduser(global_file)),
-                repository.top / ".gitattributes",
+                self._top / ".gitattributes",
             )
             self._may_filter[""] = any(map(_may_name_filters, candidates))
         folders = path.split("/")[:-1]
         for folder in ("/".join(folders[: i + 1]) for i in range(len(folders))):
             if folder not in self._may_filter:
-                self._may_filter[folder] = _may_name_filters(self._repository.top / folder / ".gitattributes")
+                self._may_filter[folder] = _may_name_filters(self._top / folder / ".gitattributes")
             if self._may_filter[folder]:
                 return True
         return self._may_filter[""]

@@ -79,6 +79,20 @@ def _folder_mode(parent: Path) -> int:
     return stat.S_ISGID | 0o770 if is_shared else 0o700
 
 
+def is_held_by(file: Path, process: str) -> bool:
+    """Return whether a process, by its id, holds the lock on a file, into which holders write their ids."""
+    try:
+        if not process or file.read_text().strip() != process:
+            return False
+        descriptor = os.open(file, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not try_lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def try_lock(descriptor: int) -> bool:
     """Lock the file of an open descriptor; return False if another process has locked it.
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.git import git, locks, private_files
+from memctl.git import git, private_files
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.light_typing import TYPE_CHECKING
 
@@ -85,7 +85,7 @@ class Repository:
         """Which files have a filter in Git, and their texts."""
         from memctl.git.filters import Filters  # most hooks of agents need it not
 
-        return Filters(self)
+        return Filters(self.top, self.common_dir, self.settings)
 
     @cached_property
     def hashes(self) -> AnsweringProcess:
@@ -266,6 +266,8 @@ class Repository:
         name = os.environ.get("GIT_INDEX_FILE", "")
         if not name:
             return {}
+        from memctl.git import locks  # seldom needed
+
         file = Path(name) if os.path.isabs(name) else (locks.folder_of_calling_git() or self.top) / name
         owner = next((folder for folder in file.parents if (folder / "HEAD").is_file()), self.git_dir)
         is_ours = Path(os.path.realpath(owner)) in (self.git_dir, self.common_dir)
@@ -273,13 +275,7 @@ class Repository:
 
     def commit_above(self) -> bool:
         """Return whether this process was called by a hook of a commit that Git or memctl makes in this repository."""
-        if self.index_in_use():
-            return True
-        maker = git.committing_process()
-        try:
-            return maker != "" and maker == (self.shared / "lock").read_text().strip()
-        except OSError:
-            return False
+        return bool(self.index_in_use()) or private_files.is_held_by(self.shared / "lock", git.committing_process())
 
     def under_way(self) -> str:
         """Return the unfinished operation that forbids a commit now, such as "a merge"; "" if there is none."""

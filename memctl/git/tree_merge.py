@@ -103,9 +103,7 @@ def store_files(repository: Repository, texts: Mapping[str, str], modes: Mapping
     contents = {path: text.encode("utf-8", "surrogateescape") for path, text in texts.items()}
     filtered = {path: contents.pop(path) for path in repository.filters.filtered(texts)}  # such as encrypted ones
     blobs = dict(zip(contents, store(repository, list(contents.values())), strict=True))
-    for path, content in filtered.items():
-        args = ["hash-object", "-w", "--stdin", f"--path={path}"]
-        blobs[path] = git.write(args, repository.top, content).decode().strip()
+    blobs |= {path: repository.filters.store(path, content) for path, content in filtered.items()}
     return {path: Leaf(modes.get(path, "100644"), blobs[path]) for path in texts}
 
 

@@ -67,8 +67,11 @@ def add(memory: Memory, change: Change, variables: Variables) -> str:
         edited_hooks.refuse_move(repository, ref(memory))
     contents = files.contents(memory.folder, change.paths)
     text = commit_message.compose([change], branch.removeprefix("refs/heads/") or DETACHED)
+    tracked = {memory.tracked(path): content for path, content in contents.items()}
+    for path in repository.filters.filtered(path for path, content in tracked.items() if content is not None):
+        blob = repository.filters.store(path, tracked[path] or b"")  # such as the encrypted text
+        tracked[path] = trees.blobs(repository, [blob], files.MAX_BYTES)[blob]
     with closing(Importer(repository)) as importer:
-        tracked = {memory.tracked(path): content for path, content in contents.items()}
         importer.write_commit(ref(memory), tip(memory) or _start(memory), tracked, text, variables.identities())
         return importer.finish()
 

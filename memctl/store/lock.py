@@ -30,7 +30,8 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
     The time is in ns since the epoch, by the file system's clock. Raises MemctlError if another process holds the lock
     for `patience` seconds, or if the file can't be written.
     """
-    if _is_held_for_us(file):
+    # The lock's holder waits for this process, which runs in a Git hook of the holder's commit.
+    if private_files.is_held_by(file, git.committing_process()):
         yield time.time_ns()
         return
     try:
@@ -129,16 +130,6 @@ def _is_at(descriptor: int, file: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(file))
     except FileNotFoundError:
-        return False
-
-
-def _is_held_for_us(file: Path) -> bool:
-    """Return whether the lock's holder waits for this process, which runs in a Git hook of the holder's commit."""
-    if git.COMMITTING not in os.environ:
-        return False
-    try:
-        return git.committing_process() == file.read_text().strip() != ""
-    except OSError:
         return False
 
 

@@ -60,6 +60,7 @@ def assemble(
     there are conflicts that only a person can resolve.
     """
     repository = memory.repository
+    _refuse_filtered(memory, upstream)
     sides = [tree_merge.leaves(repository, commit, memory.prefix) for commit in (bases[0], ours, theirs)]
     rest, conflicts = _merge_rest(memory, bases, ours, theirs)
     base_files, _, their_files = sides
@@ -93,15 +94,9 @@ def assemble(
 def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequence[str]) -> None:
     """Raise MemctlError if `theirs`, the commit of the remote's branch, can't be merged into this branch.
 
-    That is so if the two have no common commit (`bases` is empty), if the memory in `theirs` is deleted or has a newer
-    format, or if the memory's files have a filter in Git, such as git-crypt's: their stored texts can't be merged.
+    That is so if the two have no common commit (`bases` is empty), or if the memory in `theirs` is deleted or has a
+    newer format.
     """
-    if filtered := memory.repository.filters.filtered(map(memory.tracked, (CONFIG, "decisions/record.md"))):
-        folder = filtered[0].rpartition("/")[0]
-        raise MemctlError(
-            f".gitattributes gives files in {folder}/ a filter, and memctl can't merge what Git stores of them",
-            f"`git merge {upstream.name}` merges them; `memctl sync` pushes the result",
-        )
     if not bases:
         shallow = bool(memory.repository.shallow())
         message = f"{upstream.name} and this branch have no commit in common"
@@ -117,7 +112,16 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
         hint += f"; `git merge {upstream.name}` deletes the memory here, too"
         raise MemctlError(f"{upstream.name} has no memory any more: a commit there deleted {name}", hint)
     if state:
-        parse_config(state[name].data.decode(errors="replace"), f"{upstream.name}:{name}")
+        parse_config(trees.text(memory.repository, theirs, name) or "", f"{upstream.name}:{name}")
+
+
+def _refuse_filtered(memory: Memory, upstream: Upstream) -> None:
+    """Raise MemctlError if the memory's files have a filter in Git, such as git-crypt's, which stores no texts."""
+    if memory.repository.filters.filtered(map(memory.tracked, (CONFIG, "decisions/record.md"))):
+        raise MemctlError(
+            f".gitattributes gives files in {memory.prefix}/ a filter, and memctl can't merge what Git stores of them",
+            f"`git merge {upstream.name}` merges them; `memctl sync` pushes the result",
+        )
 
 
 def _merge_rest(memory: Memory, bases: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:

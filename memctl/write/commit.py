@@ -8,12 +8,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 import msgspec
 
 from memctl.errors import CredentialFound
-from memctl.git import commits, git
+from memctl.git import commits, git, index
 from memctl.git.commits import Preparation, Variables
 from memctl.pages.links import FOLDER, INDEX
 from memctl.record import frontmatter, ids
 from memctl.record.change import Change, Write
-from memctl.store import cache_update, changes_ref, commit_message, files, journal, lock, pending_state
+from memctl.record.frontmatter import clean_newlines
+from memctl.store import (
+    cache_update,
+    changes_ref,
+    commit_message,
+    files,
+    git_source,
+    journal,
+    lock,
+    pending_state,
+)
 from memctl.store.journal import HELD, PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.memory_root import CONFIG
@@ -335,7 +345,10 @@ def commit_paths(
     """
     text = commit_message.compose(changes)
     for left in reversed(range(_TRIES)):
-        asked: Mapping[str, str | None] = paths if is_fresh else pending_state.uncommitted(memory, ignored=True)
+        codes = {} if is_fresh else pending_state.uncommitted(memory, ignored=True)
+        if left == _TRIES - 1:
+            _note_replaced(memory, changes, codes)
+        asked: Mapping[str, str | None] = paths if is_fresh else codes
         differing = _differing(memory, paths, least, asked)
         if not differing:
             return ""
@@ -354,6 +367,23 @@ def commit_paths(
     if not made.branch and _DETACHED not in memory.remarks:
         memory.remarks.append(_DETACHED)
     return made.commit
+
+
+def _note_replaced(memory: Memory, changes: Sequence[Change], codes: Mapping[str, str]) -> None:
+    """Add a remark for each staged version of a file that differs from the text that a change replaces.
+
+    `codes` are the two letters of `git status` by path, such as "MM".
+    """
+    old = {write.path: clean_newlines(write.old) for change in changes for write in change.writes if write.old}
+    staged = {memory.tracked(path): path for path in old if codes.get(path, " ")[0] in "MA"}
+    for entry in index.entries(memory.repository, *staged) if staged else ():
+        path = staged[entry.path]
+        now = git_source.index_texts(memory, [path]).get(path)
+        if now is not None and clean_newlines(now) not in (old[path], journal.text_at(memory.folder, path)):
+            memory.remarks.append(
+                f"note: the staged version of {entry.path}, which differed from the file, is replaced;"
+                f" `git cat-file blob {entry.blob[:10]}` prints it"
+            )
 
 
 _ALL = [Change(op="", title="", writes=(Write(CONFIG, "", ""),))]  # what makes all documents be compared

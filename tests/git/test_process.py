@@ -3,11 +3,14 @@
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from memctl.git.git import Process
+from memctl.git.git import Process, stream
+from tests.conftest import Memctl, git
+from tests.write.test_mishaps import hook
 
 MANY = 300_000  # bytes: more than a pipe holds
 _ECHO = """\
@@ -86,3 +89,58 @@ def test_started_process_does_not_inherit_ignored_signals() -> None:
     ignored = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigIgn:")), 16)
     assert not ignored >> (signal.SIGPIPE - 1) & 1
     assert not ignored >> (signal.SIGXFSZ - 1) & 1
+
+
+LEFT_BEHIND = {
+    "sleeper": "import subprocess; subprocess.Popen(['sleep', '20'])",
+    "printer": "import subprocess; subprocess.Popen(['sh', '-c', 'for i in $(seq 200); do echo x; sleep .1; done'])",
+    "flood": "import subprocess; subprocess.Popen(['timeout', '20', 'yes'])",
+}
+
+
+@pytest.mark.parametrize("has_stdin", [False, True])
+@pytest.mark.parametrize("left", LEFT_BEHIND)
+def test_process_is_over_whatever_it_leaves_behind_with_its_streams(left: str, has_stdin: bool) -> None:
+    begun = time.monotonic()
+    process = python(f"print('done', flush=True); {LEFT_BEHIND[left]}", has_stdin=has_stdin)
+    out, err = process.communicate(b"x" * MANY if has_stdin else None)
+    assert time.monotonic() - begun < 5
+    assert (out[:5], err, process.returncode) == (b"done\n", b"", 0)
+
+
+def test_process_without_pidfd_is_over_whatever_it_leaves_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+    test_process_is_over_whatever_it_leaves_behind_with_its_streams("sleeper", has_stdin=True)
+    test_process_reads_its_input_while_it_prints_on_both_streams()
+
+
+def test_stream_of_git_is_over_when_git_is(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "config", "alias.leave", "!echo one; sleep 20 &")
+    begun = time.monotonic()
+    assert list(stream(["leave"], tmp_path, b"\n")) == [b"one"]
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("name", ["post-commit", "pre-commit"])
+def test_hook_that_starts_a_watcher_does_not_hold_a_write(repo: Path, memctl: Memctl, name: str) -> None:
+    hook(repo, name, "sleep 20 &")
+    begun = time.monotonic()
+    assert memctl("learn", "Quick", "--lesson", "x").err == ""
+    assert time.monotonic() - begun < 10
+
+
+def test_fetch_over_an_ssh_master_that_stays_does_not_hold_a_sync(
+    repo: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "clone", "-q", "--bare", str(repo), "hub.git")
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\n(sleep 20) </dev/null >/dev/null &\nshift\nexec sh -c "$*"\n')
+    ssh.chmod(0o755)
+    git(repo, "remote", "add", "origin", f"ada@host:{tmp_path}/hub.git")
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
+    monkeypatch.setenv("GIT_SSH_VARIANT", "simple")
+    memctl("learn", "Shared", "--lesson", "x")
+    begun = time.monotonic()
+    memctl("sync", "origin")
+    assert time.monotonic() - begun < 15

@@ -434,7 +434,6 @@ def test_user_allows_a_value_in_the_own_clone_by_the_hash_that_the_refusal_names
 def test_rendered_documents_have_no_credential_of_the_code_or_of_a_record(repo: Path, memctl: Memctl) -> None:
     (repo / "urls.py").write_text('"""Parse https://jo%40email.example:a%20secret9@shop.example/a as a URL."""\n')
     memctl("section", "add", "Urls", "--path", "urls.py", "--overview", "See §4.urls.py.")
-    memctl("config", "docs", "true", code=None)
     memctl("render")
     assert "redacted: " in (repo / ".memory/docs/4-sources.md").read_text()
     for _ in range(2):

@@ -242,7 +242,7 @@ def test_pack_is_written_to_a_file(memctl: Memctl, repo: Path) -> None:
 
 
 def test_pack_is_copied_to_the_clipboard(memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The programs of X and macOS as scripts that write to a file; that of Wayland fails, as it does without Wayland."""
+    """The programs of X and macOS as scripts that write to a file; that of Wayland fails, as without Wayland."""
     memctl("decide", "One", "--rationale", "x", "-i", "10")
     programs = repo.parent / "bin"
     programs.mkdir()

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import memory_access, output, write_command
-from memctl.cli.command import command, complete_id, limit_option, reading
+from memctl.cli.command import command, complete_id, limit_option, reading, text_option
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history
 from memctl.history import record_paths
@@ -30,9 +30,7 @@ from memctl.write import remove
 )
 @click.argument("id", required=False, shell_complete=complete_id)
 @click.option("--type", "kind", type=click.Choice(list(KINDS)), help="List only changes of records of this type.")
-@click.option(
-    "--since", metavar="TIME", help="List only changes since this time: 2025-11-04, or 7d for seven days ago."
-)
+@text_option("--since", metavar="TIME", help="List only changes since this time: 2025-11-04, or 7d for seven days ago.")
 @limit_option(20)
 @reading
 def log_command(
@@ -40,7 +38,7 @@ def log_command(
     /,
     id: str | None,
     kind: str | None,
-    since: str | None,
+    since: str,
     limit: int,
     as_json: bool,
     at: str | None,

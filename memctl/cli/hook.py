@@ -41,8 +41,7 @@ def _answering(host: Host) -> Command:
     answer.context_settings.update({"ignore_unknown_options": True, "allow_extra_args": True})  # of a later memctl
     answer.help = (
         f"Answer an event of {host.title}, given as JSON on standard input.\n\nThe command does nothing where there"
-        " is no memory."
-        " An error goes to a log (`memctl hook log --faults`), and never stops the agent."
+        " is no memory. An error goes to a log (`memctl hook log --faults`), and never stops the agent."
     )
     return answer
 

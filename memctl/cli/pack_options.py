@@ -93,7 +93,7 @@ def refuse_undeliverable(options: PackOptions) -> None:
     if options.copy:
         from memctl.providers import clipboard  # it takes 5 ms to import
 
-        clipboard.program()
+        clipboard.programs()
 
 
 def deliver(

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 import msgspec
@@ -42,6 +42,15 @@ _SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
 _ANY_RECORD = "record"
 _PARTS = ("own", "around", "meaning", "importance", "recency", "access")
 _Found = TypeVar("_Found", bound="Result | Related")
+
+
+class _Listing(NamedTuple):
+    """The options that say which results are printed, and how."""
+
+    order: str
+    limit: int
+    explain: bool
+    as_json: bool
 
 
 @command(
@@ -108,11 +117,12 @@ def search_command(
     filters = memory_access.filters(
         memory, snapshot, types=tuple(name for name in kinds if name in RECORDS) if types else (), **given
     )
+    how = _Listing(order, limit, explain, as_json)
     if related is None:
         files = _files(memory, snapshot, " ".join(query), at, filters) if FILE in types else []
-        _search(memory, snapshot, " ".join(query), filters, kinds, files, order, limit, explain, as_json)
+        _search(memory, snapshot, " ".join(query), filters, kinds, files, how)
     else:
-        _relate(ctx, memory, snapshot, related, filters, order, limit, explain, as_json, at)
+        _relate(ctx, memory, snapshot, related, filters, how, at)
     ctx.exit(output.finish(memory, snapshot))
 
 
@@ -147,26 +157,23 @@ def _search(
     filters: Filters,
     kinds: Collection[str],
     files: Sequence[Result],
-    order: str,
-    limit: int,
-    explain: bool,
-    as_json: bool,
+    how: _Listing,
 ) -> None:
     chosen = msgspec.structs.replace(filters, types=())  # `kinds` has the types
-    is_cut = order == "relevance" and not snapshot.texts.semantic_model  # other orders and a model need all matches
-    most = limit or None if is_cut else None
+    is_cut = how.order == "relevance" and not snapshot.texts.semantic_model  # other orders and a model need all matches
+    most = how.limit or None if is_cut else None
     recorded = ranking.search(snapshot, query, memory.now, chosen, kinds, most) if kinds else []
     number, is_all = len(recorded), True
     if number == most:
-        number, is_all = ranking.count(snapshot, query, chosen, kinds, None if as_json else _COUNTED)
+        number, is_all = ranking.count(snapshot, query, chosen, kinds, None if how.as_json else _COUNTED)
         number = max(number, most)  # successors that do not match are not counted
     total = len(files) + number
     mixed = sorted([*recorded, *files], key=lambda result: -result.score) if files else recorded
-    shown = _in_order(mixed, order)[: limit or None]
+    shown = _in_order(mixed, how.order)[: how.limit or None]
     instead = snapshot.texts.substitutes(query) if kinds else {}
     numbers = [result.number for result in shown if result.number]
     excerpts = snapshot.texts.excerpts(query, numbers)
-    if as_json:
+    if how.as_json:
         results = [_data(memory, result, excerpts.get(result.number)) for result in shown]
         data = {"query": query, "instead": instead, "total": total, "results": results}
         output.json("search", data, snapshot.faults, memory)
@@ -174,7 +181,7 @@ def _search(
     _note_words(query)
     for word, others in instead.items() if shown else ():
         output.note(f"no text has the word {word}; searched instead for {' and '.join(others)}")
-    if explain and shown:
+    if how.explain and shown:
         _explain(shown, snapshot.config.search_weights)
     else:
         rows = [(f"{result.score:.2f}", *_row(result)) for result in shown]
@@ -254,16 +261,7 @@ def _data(memory: Memory, result: Result, excerpt: Excerpt | None) -> dict[str, 
 
 
 def _relate(
-    ctx: click.Context,
-    memory: Memory,
-    snapshot: Snapshot,
-    given: str,
-    filters: Filters,
-    order: str,
-    limit: int,
-    explain: bool,
-    as_json: bool,
-    at: str | None,
+    ctx: click.Context, memory: Memory, snapshot: Snapshot, given: str, filters: Filters, how: _Listing, at: str | None
 ) -> None:
     from memctl.pages import file_query
     from memctl.search import related
@@ -282,12 +280,12 @@ def _relate(
     else:
         subject = related.of_files(snapshot, [name], snapshot.outline.covering(name))
     matching = related.related(snapshot, subject, filters)
-    shown = _in_order(matching, order)[: limit or None]
-    if as_json:
+    shown = _in_order(matching, how.order)[: how.limit or None]
+    if how.as_json:
         results = [_related_data(memory, result) for result in shown]
         output.json("related", {"to": name, "total": len(matching), "results": results}, snapshot.faults, memory)
         return
-    if explain and shown:
+    if how.explain and shown:
         _explain_related(shown)
     else:
         below = [_INDENT + output.plain(", ".join(result.because)) if result.because else "" for result in shown]

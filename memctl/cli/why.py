@@ -231,9 +231,8 @@ def _data(memory: Memory, snapshot: Snapshot, answer: Why, indirect: Indirect) -
         ],
         "records": [
             {
+                **(_record_data(memory, snapshot, item.record) if item.record else {"record": None, "reason": None}),
                 "id": item.id,
-                "record": output.record_data(memory, item.record) if item.record else None,
-                "reason": (reason_of_record(snapshot, item.record) or None) if item.record else None,
                 "reasons": [_reason_data(reason) for reason in item.reasons],
             }
             for item in answer.records

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 
 from memctl.errors import MemctlError
-from memctl.providers import program as programs
+from memctl.providers import program
 
-# Each program with the environment variable that it needs ("" for none), and the encoding that it reads.
-_PROGRAMS = (
-    (("wl-copy",), "WAYLAND_DISPLAY", "utf-8"),
-    (("xclip", "-selection", "clipboard"), "DISPLAY", "utf-8"),
-    (("xsel", "--clipboard", "--input"), "DISPLAY", "utf-8"),
-    (("pbcopy",), "", "utf-8"),
-    (("clip.exe",), "", "utf-16-le"),  # Windows, and Linux inside of Windows
-)
+# The last one is of Windows, and of Linux inside of Windows.
+_PROGRAMS = ("wl-copy", "xclip -selection clipboard", "xsel --clipboard --input", "pbcopy", "clip.exe")
 
 
-def program() -> tuple[tuple[str, ...], str]:
-    """Return the command that copies its standard input to the clipboard, and the encoding that the command expects.
-
-    Raises MemctlError if no such program is installed.
-    """
-    for command, variable, encoding in _PROGRAMS:
-        if (not variable or os.environ.get(variable)) and shutil.which(command[0]):
-            return command, encoding
+def programs() -> list[str]:
+    """Return the commands that copy their standard input to the clipboard; raises MemctlError if none is installed."""
+    if found := [line for line in _PROGRAMS if shutil.which(line.split()[0])]:
+        return found
     hint = "use --out FILE" if sys.platform == "darwin" else "install wl-clipboard, xclip or xsel, or use --out FILE"
     raise MemctlError("no program for the clipboard was found", hint)
 
 
 def copy(text: str) -> None:
-    """Copy a text to the clipboard; raises MemctlError if there is no clipboard, or if its program fails."""
-    command, encoding = program()
-    if not programs.feed(command, text.encode(encoding, errors="replace")):
-        raise MemctlError(f"the program {command[0]} could not write to the clipboard", "use --out FILE")
+    """Copy a text to the clipboard by the first program that can; raises MemctlError if none can."""
+    for line in programs():
+        encoding = "utf-16-le" if line == "clip.exe" else "utf-8"
+        if program.feed(line.split(), text.encode(encoding, errors="replace")):
+            return
+    raise MemctlError("no program could write to the clipboard", "use --out FILE")

@@ -32,18 +32,16 @@ class TokenSample(msgspec.Struct, frozen=True):
     reported: int
 
 
-def add(folder: Path, model: str, samples: Iterable[TokenSample]) -> int:
-    """Store samples of a model in the order given; return how many of them are new.
+def add(folder: Path, model: str, samples: Iterable[TokenSample]) -> None:
+    """Store samples of a model in the order given, unless they are known.
 
     `folder` is the one with the file of all samples. Raises MemctlError if that file can't be written.
     """
     with _changing(folder) as known:
         own = {sample.digest: sample for sample in known.get(model, [])}
-        before = len(own)
         for sample in samples:
             own.setdefault(sample.digest, sample)
         known[model] = list(own.values())[-MOST_KEPT:]
-    return len(own) - before
 
 
 def samples_of(folder: Path, model: str) -> list[TokenSample]:

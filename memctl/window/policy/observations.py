@@ -49,6 +49,7 @@ _MOST_BYTES = 1_000_000
 _PATIENCE = 10.0  # seconds; to append takes a few milliseconds
 _FEWEST_DELTAS = 3  # batches whose growth tells what the next one will bring
 _NO_OP = 1.0  # percent; a compression that saves less has saved nothing
+_LINES = msgspec.json.Encoder()
 _HISTORY = 3  # batches that an escalation looks at beside the present one
 
 Number = Annotated[int, msgspec.Meta(ge=0)]
@@ -170,12 +171,8 @@ def note(memory: Memory, observation: Observation) -> None:
             if log and merged([log[-1], observation]) == [msgspec.structs.replace(log[-1], date=observation.date)]:
                 return
             if file.exists() and file.stat().st_size > _MOST_BYTES:
-                files.replace_private(file, "".join(_line(entry).decode() for entry in log[-_MOST_KEPT:]))
-            files.append_line(file, _line(observation), is_private=True)
-
-
-def _line(observation: Observation) -> bytes:
-    return msgspec.json.encode(observation) + b"\n"
+                files.replace_private(file, _LINES.encode_lines(log[-_MOST_KEPT:]).decode())
+            files.append_line(file, _LINES.encode_lines([observation]), is_private=True)
 
 
 def compressions(events: Sequence[WorkflowEvent], workflow: str, since: str) -> list[WorkflowEvent]:

@@ -249,7 +249,7 @@ def resume_command(
             "\n".join([f"the checkpoint {resumption.checkpoint.checkpoint_id} can't be resumed:", *obstacles]), hint
         )
     else:
-        output.text(resumption.text.text, newline=False, is_pack=True)
+        output.text(resumption.text.text, newline=False)
         _note_missing(resumption.missing)
     _note_rest(memory, [resumption.checkpoint], resumption.withheld)
     ctx.exit(REFUSED if obstacles else OK)

@@ -95,7 +95,7 @@ def context_summary_command(
     if as_json:
         output.json("context-summary", {**_data(summary, result), **saved, "model": counter.family.name})
         return
-    output.text(summary.text, newline=False, is_pack=True)
+    output.text(summary.text, newline=False)
     _print_notes(summary, saved)
 
 
@@ -113,7 +113,7 @@ def _print_standing(memory: Memory, decision: str | None, budget: int, counter: 
         data |= {"tokens": counter.tokens(text), "budget": budget, "files_of_interest": list(assessment.paths)}
         output.json("context-summary", {**data, "model": counter.family.name}, snapshot.faults, memory)
     else:
-        output.text(text, newline=False, is_pack=True)
+        output.text(text, newline=False)
     return output.finish(memory, snapshot)
 
 

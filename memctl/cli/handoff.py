@@ -126,7 +126,7 @@ def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) 
     if as_json:
         output.json("handoff", {**_data(memory, item), "package": text}, snapshot.faults, memory)
     else:
-        output.text(text, newline=False, is_pack=True)
+        output.text(text, newline=False, is_pack=text.startswith("<"))
     answered = f" by {who.answered_by}, {who.answered_at}" if who.answered_by else ""
     output.note(f"the handoff {name} is {item.record.status}{answered}")
     if not memory.is_trusted:
@@ -252,7 +252,7 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
 
         snapshot = agent_view.readable(memory, answered.snapshot)
         state = handoff_scope.resume_state(snapshot, memory.now, item, item_sources.sources(memory, snapshot, None))
-        output.text(resume.write(state, is_trusted=memory.is_trusted).text, newline=False, is_pack=True)
+        output.text(resume.write(state, is_trusted=memory.is_trusted).text, newline=False)
 
 
 def _row(item: Handoff, branch: str) -> tuple[str, ...]:

@@ -331,7 +331,7 @@ def phase_command(ctx: click.Context, /, phase: str, sources: tuple[str, ...], *
             "phase", {"phase": phase, "sections": msgspec.to_builtins(sections), "turns": summary.metrics.turns}
         )
         return
-    output.text(phases.render(phase, sections), newline=False, is_pack=True)
+    output.text(phases.render(phase, sections), newline=False)
 
 
 session_command.add_command(session_probe.probe_command)

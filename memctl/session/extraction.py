@@ -17,7 +17,6 @@ from memctl.session import edits, tool_calls
 from memctl.statements import completion, cues, dialogue, labels, lines, plans, reader, sentences, titles, units, wishes
 from memctl.statements.dialogue import USER, FreeStatement, Topic, Turn
 from memctl.statements.statement import Statement
-from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.text.similarity import comparable
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
@@ -67,11 +66,6 @@ _LONGEST_NOTHING = 60  # characters of a text that says "none"
 _PLACEHOLDER = "[Evicted: "  # the beginning of the placeholder for an evicted message (rules.md#window-eviction)
 _MOST = 200_000  # characters of a message; a longer one was pasted
 _PLAN = "ExitPlanMode"
-# The beginnings of prompts that the agent's program wrote, not the user; and a command for it, without arguments.
-_OF_HOST = lazy_regex(
-    r"\s*(?:Operation stopped by hook|Read the output file to retrieve|Full transcript available at"
-    r"|<(?:agent|bash|command|local-command|system|task)-[a-z-]+>|\[Request interrupted|/[\w:.-]+\s*$)"
-)
 
 
 class Extract(msgspec.Struct, frozen=True):
@@ -163,7 +157,7 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
         if event.agent:
             if event.kind == CALL and tool_calls.is_edit(event):
                 yield Turn(dialogue.EDIT, "", place)
-        elif event.kind == PROMPT and not is_of_host(event.text):
+        elif event.kind == PROMPT:
             yield Turn(USER, event.text, place)
         elif event.kind == ANSWER:
             yield Turn(dialogue.AGENT, event.text, place)
@@ -184,14 +178,6 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
         elif event.kind == RESULT and isinstance(answers := event.details.get("answers"), dict):
             questions = [answer for answer in answers.values() if isinstance(answer, str) and "?" in answer]
             yield Turn(USER, "\n".join(questions), place)
-
-
-def is_of_host(prompt: str) -> bool:
-    """Return whether a prompt was written by the agent's program, such as `<task-notification>…`, or is for it alone.
-
-    It is for the program if it is only a command, such as `/review`.
-    """
-    return _OF_HOST.match(prompt) is not None
 
 
 def _without_placeholders(event: Event) -> Event:

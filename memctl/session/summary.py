@@ -23,6 +23,7 @@ _INTENT = 800  # characters of the prompt that says what a session is for
 _FIRST = 4  # prompts, of which one may say it
 SHORT_PROMPT = 300  # characters below which a prompt is quoted on the page
 _LAST_WORD = 600  # characters of the agent's last message
+_BARE_COMMAND = lazy_regex(r"/[\w:.-]+\s*")
 _MARKS = lazy_regex(r"(?m)\*\*|^ *(?:#+|>|[-*_]{3,}$)")  # of Markdown, which mean nothing on one line
 
 
@@ -169,11 +170,11 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
 def _aims(prompts: Sequence[Event]) -> list[Event]:
     """Return the prompts that say what a session is for: the first that names a task, or else the first of all.
 
-    It is one of the user's first prompts. If these begin with a bare command, such as `/review`, the command is
-    returned as well, because it stands for a task.
+    It is one of the user's first prompts. If these begin with a command, such as `/review`, the command is returned as
+    well, because it stands for a task.
     """
-    own = [event for event in prompts if not extraction.is_of_host(event.text)][:_FIRST]
-    commands = [event for event in prompts[:1] if event.text.startswith("/") and event not in own]
+    own = [event for event in prompts if not _BARE_COMMAND.fullmatch(event.text)][:_FIRST]
+    commands = [event for event in prompts[:1] if event not in own]
     return [*commands, *([event for event in own if not titles.is_chat(event.text)] or own)[:1]]
 
 

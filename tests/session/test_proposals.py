@@ -126,14 +126,6 @@ def test_percentage_stands_once_in_a_proposed_state_and_only_the_last_next_steps
     assert state.content["next_actions"] == ["add a test"]
 
 
-def test_notice_of_the_agents_program_is_no_intent() -> None:
-    notice = "<agent-notification> <agent-id>a1</agent-id> done"
-    made = summarize(
-        Session("text", (Event(PROMPT, notice), Event(PROMPT, "expire the carts"))), Trail(()), "s1", "Ada"
-    )
-    assert made.intent == "expire the carts"
-
-
 def test_prompt_that_begins_with_an_element_of_the_users_is_the_intent() -> None:
     said = "<cart-list> shows expired carts"
     assert summarize(Session("text", (Event(PROMPT, said),)), Trail(()), "s1", "Ada").intent == said

@@ -34,7 +34,7 @@ def test_bytes_that_are_no_utf8_leave_the_rest_of_a_line_readable() -> None:
 
 def test_a_session_has_the_events_of_all_agents_and_the_model_of_the_main_one() -> None:
     told = Transcript()
-    told.prompt("the task <system-reminder>be brief</system-reminder>")
+    told.prompt("the task\n<system-reminder>be brief</system-reminder>")
     told.prompt("hidden", isMeta=True)
     told.prompt("[Request interrupted by user]")
     told.call("Read", "x", error=True, details={"code": 1}, file_path="a.py")

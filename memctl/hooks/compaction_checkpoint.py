@@ -40,7 +40,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
         workflow = checkpoints.workflow_for(memory, snapshot, state.task.goal)
         last = checkpoints.newest_of(snapshot, workflow)
         is_own = last is not None and _is_own(memory, state, last)
-        task = _merge_task(state, last if is_own else None)
+        task = progress.normalise(_merge_task(state, last if is_own else None), shorten=True)
         saved = _saved_for(snapshot, workflow, state, event)
         new_checkpoints.extend([saved] if saved else [])
         if saved or not is_meaningful(task.goal):

@@ -321,6 +321,7 @@ def _start_context(call: _EventCall, memory: Memory) -> str:
     texts = [
         _try_text(call, lambda: session_start.context(memory, call.host, call.payload, call.folder, state)),
         _try_text(call, lambda: session_start.pages_elsewhere(memory, call.folder.root)),
+        _try_text(call, lambda: log.report_faults(call.folder.root)),
         _try_text(call, lambda: other_memctl.line(call.host, call.place, call.folder.root, call.environ)),
     ]
     if left_out := load.sparse_note(memory):
@@ -406,13 +407,14 @@ def _reminder(call: _EventCall) -> str:
     from memctl.hooks import reminder
 
     unread: list[reminder.NewRows] = []
-    _attempt(call, lambda: unread.append(reminder.unread(call.folder, call.payload.transcript)))
+    payload = call.payload
+    _attempt(call, lambda: unread.append(reminder.unread(call.folder, payload.transcript, payload.answer)))
     if not unread:
         return ""
-    rows, end = unread[0]
-
-    made = _in_time(call, lambda: reminder.find(partial(_open, call), call.folder, rows)) if rows else ""
-    return _try_text(call, lambda: reminder.give(call.folder, made, end))
+    new = unread[0]
+    has_new = new.rows or new.answer
+    made = _in_time(call, lambda: reminder.find(partial(_open, call), call.folder, new)) if has_new else ""
+    return _try_text(call, lambda: reminder.give(call.folder, made, new.end))
 
 
 def _queue(call: _EventCall, what: str) -> None:

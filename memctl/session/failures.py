@@ -133,6 +133,10 @@ _NOT_MADE = (
     "request interrupted by user",
     "user rejected",
     "sibling tool call errored",
+    "requires approval",
+    "requires user confirmation",
+    "denied by policy",
+    "haven't granted it yet",
 )
 _LOOKED_AT = 20_000  # characters of a result that are searched
 _LONGEST = 300  # characters of an error's message

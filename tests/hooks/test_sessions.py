@@ -8,10 +8,11 @@ import re
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from memctl.hooks import draft_page, session_state
-from memctl.record.task_state import PROGRESS
+from memctl.hooks import draft_page, session_state, summarize
+from memctl.record.task_state import PROGRESS, TouchedFile
 from memctl.session import progress
 from memctl.store import job_queue
 from memctl.text.fit import LIMIT, length
@@ -663,3 +664,47 @@ def test_session_status_lists_the_sessions_that_hooks_follow(session: Session, m
     assert "new.py" in memctl("session", "status").out
     session.send("SessionEnd", reason="exit")
     assert memctl("session", "status", "--json").data["sessions"] == []
+
+
+@pytest.mark.parametrize("command", ["rm -f .git/index.lock", "cat .git/HEAD > ../head.txt", "rm -f ../../x/../y.txt"])
+def test_a_command_on_a_file_of_git_or_outside_does_not_lose_the_state(session: Session, command: str) -> None:
+    told = session.transcript
+    told.prompt("Move the parser of dates from app.py into dates.py, and keep the old name as an alias.")
+    told.call("Edit", "ok", file_path=str(session.repo / "app.py"), old_string="a", new_string="b")
+    told.call("Bash", "", command=command)
+    session.send("PreCompact", trigger="auto")
+    text = session.context("SessionStart", source="compact")
+    assert "Move the parser of dates" in text
+    assert "app.py" in text
+    assert ".git/" not in text
+    assert session.faults() == []
+
+
+def test_one_bad_entry_does_not_stop_a_checkpoint(session: Session) -> None:
+    session.transcript.prompt("Move the parser of dates from app.py into dates.py, and keep the old name as an alias.")
+    session.send("Stop")
+    state = session_state.read(session.folder)
+    assert state is not None
+    bad = (TouchedFile(".git/HEAD"), TouchedFile("a/../../b"), TouchedFile("app.py"))
+    task = msgspec.structs.replace(state.task, files=bad, lessons=("", "TBD", "x" * 900))
+    session_state.write(session.folder, msgspec.structs.replace(state, task=task))
+    session.send("PreCompact", trigger="auto")
+    text = session.context("SessionStart", source="compact")
+    assert "Move the parser of dates" in text
+    assert "app.py" in text
+    assert session.faults() == []
+
+
+def test_a_fault_of_a_hook_is_said_once_at_the_next_start(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    session.context("SessionStart", source="startup")
+
+    def broken(*_: object) -> str:
+        raise ValueError("the disk is odd")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(summarize, "update_draft", broken)
+        session.send("Stop")
+    text = session.context("SessionStart", source="startup")
+    assert "A hook of memctl failed since the last start" in text
+    assert "ValueError: the disk is odd" in text
+    assert "failed since" not in session.context("SessionStart", source="startup")

@@ -78,7 +78,7 @@ def _merge_task(state: SessionState, last: Checkpoint | None) -> TaskState:
 
     The goal is then the checkpoint's.
     """
-    task = state.task
+    task = session_state.progress_of(state).shown
     if last is None or last.checkpoint_id == state.checkpoint or last.goal in task.earlier_goals:
         return task
     keys = {key(step.text) for step in task.steps}

@@ -44,6 +44,7 @@ class SessionState(msgspec.Struct, frozen=True):
     - `created`: the texts of the tasks on the agent's own task list, in the order of their numbers
     - `is_over`: whether all tasks on the agent's task list are finished
     - `is_compacted`: whether the context was compacted after the task was begun
+    - `is_worked_on`: whether files were changed since the agent wrote its task list
     - `succeeded`: the commands and other tool calls that have succeeded; their earlier errors count as resolved
     - `checkpoint`: the id of the checkpoint that was saved at the last compaction
     - `compacted`: the id of the transcript's line about a compaction of which memctl does not know yet how many tokens
@@ -62,6 +63,7 @@ class SessionState(msgspec.Struct, frozen=True):
     created: tuple[str, ...] = ()
     is_over: bool = False
     is_compacted: bool = False
+    is_worked_on: bool = False
     succeeded: tuple[str, ...] = ()
     checkpoint: str = ""
     compacted: str = ""
@@ -130,7 +132,7 @@ def progress_of(state: SessionState) -> Progress:
     """Return the stored progress of a session's task, to which the next part of the transcript can be added."""
     from memctl.session.progress import Progress
 
-    return Progress(state.task, state.created, state.is_over, state.is_compacted)
+    return Progress(state.task, state.created, state.is_over, state.is_compacted, state.is_worked_on)
 
 
 def note_prompt(folder: SessionDir, prompt: str) -> None:
@@ -149,7 +151,7 @@ def note_prompt(folder: SessionDir, prompt: str) -> None:
 
 def with_progress(state: SessionState, after: Progress) -> SessionState:
     """Return the state of a session with the progress of its task after a further part."""
-    flags = {"is_over": after.is_over, "is_compacted": after.is_compacted}
+    flags = {name: getattr(after, name) for name in ("is_over", "is_compacted", "is_worked_on")}
     return msgspec.structs.replace(state, task=after.state, created=after.created, **flags)
 
 

@@ -44,7 +44,8 @@ def update_draft(
         if part.session.events:
             summary = collect.gather(memory, part.session, folder.key)
             state = _advance(memory, state, part.session, summary)
-            summary = msgspec.structs.replace(summary, tasks=state.task.steps, ahead=state.task.next_actions)
+            shown = session_state.progress_of(state).shown
+            summary = msgspec.structs.replace(summary, tasks=shown.steps, ahead=shown.next_actions)
             new = page_builder.compose(summary, memory.config.project, memory.now)
             page = merge_pages(page, new, summary.succeeded) if page else new
         state = msgspec.structs.replace(state, offsets=part.offsets, compacted=part.waiting)

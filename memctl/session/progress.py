@@ -62,7 +62,8 @@ Line = Callable[[str, int], str]
 class Progress(msgspec.Struct, frozen=True):
     """The `state` of a session's task so far, and what is known of the agent's own task list.
 
-    - `created` are the texts of the tasks that the agent created, in the order of their numbers.
+    - `created` are the texts of the tasks that the agent created, in the order of their numbers; "" if not known.
+    - `is_worked_on` says that files were changed since the agent wrote its task list.
     - `is_over` says that the agent's task list is finished, so that the next prompt may set a new goal.
     - `is_compacted` says that the context was compacted after the goal was set. Then a prompt may set a new goal, too,
       even without a finished task list.
@@ -72,6 +73,19 @@ class Progress(msgspec.Struct, frozen=True):
     created: tuple[str, ...] = ()
     is_over: bool = False
     is_compacted: bool = False
+    is_worked_on: bool = False
+
+    @property
+    def shown(self) -> TaskState:
+        """The state without a task list of which no task was ever begun although files were changed since.
+
+        Such a list says nothing about the progress.
+        """
+        state = self.state
+        is_idle = self.is_worked_on and all(
+            step.status == PLANNED and step.evidence == TASK_LIST for step in state.steps
+        )
+        return msgspec.structs.replace(state, steps=()) if is_idle else state
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -106,8 +120,10 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
     turns = _Turns()
     for place, event in enumerate(part.events):
         made = turns.take(made, event)
-        if event.agent:
-            continue
+        if event.kind == CALL and tool_calls.is_edit(event):
+            made = msgspec.structs.replace(made, is_worked_on=True)
+        if event.agent and (event.kind != CALL or task_list.is_list(event.tool)):
+            continue  # what a sub-agent does counts as the session's work, and its list is its own
         if event.kind == PROMPT:
             made = _after_prompt(made, event.text, line)
         elif event.kind == COMPACTION:
@@ -206,7 +222,7 @@ def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
         steps=(),
         next_actions=(),
     )
-    return Progress(state)
+    return Progress(state, before.created)
 
 
 def is_task(prompt: str) -> bool:
@@ -235,7 +251,7 @@ def constraints_in(prompt: str) -> list[str]:
 
 def _after_call(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
     if task_list.is_of_tasks(event.tool):
-        return _after_task_call(before, event, by, line)
+        return _after_task_call(before, event, result, by, line)
     made = _commit_of(event, result)
     if made is None:
         return before
@@ -246,7 +262,7 @@ def _after_call(before: Progress, event: Event, result: Event | None, by: str, l
     return msgspec.structs.replace(before, state=state)
 
 
-def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Progress:
+def _after_task_call(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
     """Return the progress after a call that creates, updates or replaces the agent's tasks."""
     state, created = before.state, before.created
     if task_list.is_list(event.tool):
@@ -257,7 +273,7 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
         steps_now = put_steps(state.steps, dated, lambda step: step.evidence != TASK_LIST)
     elif (subject := task_list.new_task(event)) is not None:
         text = line(subject, LONGEST_LINE)
-        created = (*created, text)
+        created = task_list.with_task(created, text, result)
         planned = Step(text, PLANNED, evidence=TASK_LIST)
         steps_now = reach(state.steps, planned) if is_meaningful(text) else state.steps
     else:
@@ -277,10 +293,17 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
 def tasks_of(events: Sequence[Event]) -> list[Step]:
     """Return the steps in the main agent's task list; without one, those in the last message that lists tasks."""
     made = Progress()
+    results = {event.call: event for event in events if event.kind == RESULT and event.call}
     for event in events:
-        if event.kind == CALL and not event.agent and task_list.is_of_tasks(event.tool):
-            made = _after_task_call(made, event, "", plain_line)
-    return [*made.state.steps] or task_list.in_texts(events)
+        if (
+            event.kind == CALL
+            and task_list.is_of_tasks(event.tool)
+            and not (event.agent and task_list.is_list(event.tool))
+        ):
+            made = _after_task_call(made, event, results.get(event.call), "", plain_line)
+        elif event.kind == CALL and tool_calls.is_edit(event):
+            made = msgspec.structs.replace(made, is_worked_on=True)
+    return [*made.shown.steps] or task_list.in_texts(events)
 
 
 def _listed_step(step: Step, event: Event, by: str, line: Line) -> Step:

@@ -7,6 +7,7 @@ host need not wait for goes to a queue (`job_queue`) and runs in a process of it
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +25,7 @@ from memctl.store.memory_root import FOLDER
 from memctl.store.session_dir import SessionDir, find_root
 from memctl.text.light_typing import TYPE_CHECKING, Any, NamedTuple
 from memctl.text.model_text import visible
+from memctl.transcript.line import find_transcript
 
 if TYPE_CHECKING:
     from memctl.git.status import StatusProcess
@@ -116,6 +118,7 @@ def answer(
     if not _is_trusted(repository, folder, what, environ):
         return _warning(host, payload, data, environ) if what == START else ""
     later: list[Later] = []
+    payload = payload._replace(transcript=find_transcript(payload.transcript))
     call = _EventCall(host, payload, folder, environ, repository, place, log.moment(environ), later)
     if _is_known(call.folder, data, what, environ):
         return ""
@@ -238,8 +241,10 @@ def _prompt(call: _EventCall) -> str:
     """Return what a model gets with a prompt: an owed state, or else records that are relevant to the prompt."""
     _attempt(call, lambda: _check_compression(call))
     owed = _owed_context(call)  # before the prompt is noted, so that it has the state of the compacted context
-    if call.payload.prompt and not call.host.reads:
+    if call.payload.prompt and not _is_read(call):
         _attempt(call, lambda: _note_prompt(call))
+        if call.host.reads:  # its transcript may never come, and then Git tells what the session changes
+            call.behind.append(lambda: _attempt(call, lambda: _note_dirty_files(call)))
     return owed or (_recall(call) if call.payload.prompt else "")
 
 
@@ -260,10 +265,21 @@ def _agent(call: _EventCall) -> str:
     return _in_time(call, lambda: sub_agents.context(open_memory, call.payload, call.folder, call.host.models))
 
 
+def _is_read(call: _EventCall) -> bool:
+    """Return whether memctl reads the session's whole transcript, which must be there."""
+    return call.host.reads and os.path.isfile(call.payload.transcript)
+
+
 def _note_prompt(call: _EventCall) -> None:
     from memctl.hooks import session_state
 
     job_queue.run_locked(call.folder, lambda: session_state.note_prompt(call.folder, call.payload.prompt), _PATIENCE)
+
+
+def _note_dirty_files(call: _EventCall) -> None:
+    from memctl.hooks import session_start
+
+    job_queue.run_locked(call.folder, lambda: session_start.note_dirty_files(_open(call), call.folder), _PATIENCE)
 
 
 def _note_answer(call: _EventCall) -> None:
@@ -394,7 +410,7 @@ def _stop(call: _EventCall) -> str:
     """
     is_attended = call.environ.get(_ATTENDED) != "0"
     text = _reminder(call) if is_attended and not call.payload.continues else ""
-    if call.payload.answer and not call.host.reads:
+    if call.payload.answer and not _is_read(call):
         _attempt(call, lambda: _note_answer(call))
     _queue(call, STOP)
     return text

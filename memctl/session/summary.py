@@ -70,7 +70,8 @@ class SessionSummary(msgspec.Struct, frozen=True):
     - `found` are the extracted statements, but those that say that the scope of the work changed are in `scope`.
     - `failures` are the commands and other tool calls that failed, and `succeeded` those whose last run succeeded.
     - `tasks` is the agent's task list, and `ahead` are the next actions that a message states and no later turn did.
-    - `records` are the ids of the records that the session created or changed.
+    - `records` are the ids of the records that the session created or changed, and `titles` their titles by id.
+    - `commits` are the ids and subjects of the session's commits, the earliest first.
     - `last_word` is the agent's last message, and `said` are the other short prompts.
     """
 
@@ -90,9 +91,11 @@ class SessionSummary(msgspec.Struct, frozen=True):
     succeeded: frozenset[str] = frozenset()
     tasks: tuple[Step, ...] = ()
     ahead: tuple[str, ...] = ()
-    records: tuple[str, ...] = ()  # ids of records that the session created or changed
-    last_word: str = ""  # the agent's last message
-    said: tuple[str, ...] = ()  # the short prompts, without the one that is the intent
+    records: tuple[str, ...] = ()
+    titles: dict[str, str] = {}
+    commits: tuple[tuple[str, str], ...] = ()
+    last_word: str = ""
+    said: tuple[str, ...] = ()
     metrics: SessionMetrics = SessionMetrics()
     prose: Prose = Prose()
 

@@ -127,6 +127,26 @@ _BLOCK = 1024 * 1024
 _TAIL_BLOCK = 64 * 1024
 
 
+def find_transcript(path: str) -> str:
+    """Return the path of a transcript: `path` or, if there is no file, that of the file of its name in a folder beside.
+
+    Claude Code names the folder of a worktree's own path and, in some versions, writes to that of the main worktree.
+    The newest such file is taken; without one, the result is `path`.
+    """
+    if not os.path.isabs(path) or os.path.lexists(path):
+        return path
+    folder, name = os.path.split(path)
+    found: list[tuple[int, str]] = []
+    try:
+        for beside in os.scandir(os.path.dirname(folder)):
+            other = os.path.join(beside.path, name)
+            if os.path.lexists(other):
+                found.append((os.lstat(other).st_mtime_ns, other))
+    except OSError:
+        return path
+    return max(found, default=(0, path))[1]
+
+
 def open_plain(path: str) -> int | None:
     """Open a transcript for reading, and return its file descriptor.
 

@@ -708,3 +708,64 @@ def test_a_fault_of_a_hook_is_said_once_at_the_next_start(session: Session, monk
     assert "A hook of memctl failed since the last start" in text
     assert "ValueError: the disk is odd" in text
     assert "failed since" not in session.context("SessionStart", source="startup")
+
+
+def page_of(session: Session) -> str:
+    return next((session.repo / ".memory" / "sessions").glob("*.md")).read_text()
+
+
+def test_transcript_in_the_folder_of_another_worktree_is_found_by_its_name(session: Session, tmp_path: Path) -> None:
+    work(session)
+    own, named = tmp_path / "projects" / "-shop", tmp_path / "projects" / "-shop--claude-worktrees-x"
+    own.mkdir(parents=True)
+    session.file = own / f"{session.name}.jsonl"
+    missing = str(named / session.file.name)
+    session.send("Stop", transcript_path=missing)
+    session.send("SessionEnd", transcript_path=missing)
+    page = page_of(session)
+    assert "Round half to even" in page
+    assert "card.py" in page
+
+
+def test_session_without_a_transcript_has_its_prompts_commits_files_and_records(
+    session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = {"transcript_path": str(session.file.parent / "nowhere" / "x.jsonl")}
+    session.context("SessionStart", source="startup", **missing)
+    session.context("UserPromptSubmit", prompt="Refunds by card: round as the bank does", **missing)
+    (session.repo / "card.py").write_text("def refund(): ...\n")
+    git(session.repo, "add", "card.py")
+    git(session.repo, "commit", "-qm", "Add refunds by card")
+    (session.repo / "app.py").write_text("print('refunds')\n")
+    with monkeypatch.context() as patch:
+        patch.setenv("MEMCTL_SESSION", session.name)
+        patch.setenv("MEMCTL_AGENT", "claude-code")
+        memctl("decide", "Round half to even", "--rationale", "the bank does so")
+        memctl("issue", "Refunds of carts are missing", "--severity", "low", "--next", "add them")
+        memctl("learn", "The bank rounds per line", "--lesson", "Sum after rounding")
+    session.send("Stop", last_assistant_message="Refunds work. Next step: test 0.005.", **missing)
+    session.send("SessionEnd", **missing)
+    page = page_of(session)
+    parts = dict(part.split("\n", 1) for part in page.split("\n### ")[1:])
+    assert "Round half to even (DEC-" in parts["Decisions Made"]
+    assert "Refunds of carts are missing (ISS-" in parts["Issues Encountered"]
+    assert "The bank rounds per line (LRN-" in parts["Learnings"]
+    assert "Refunds by card" in parts["Session Intent"]
+    assert "card.py" in parts["Files Modified"]
+    assert "app.py" in parts["Files Modified"]
+    assert "Add refunds by card" in parts["Current State"]
+    assert "Last said: Refunds work." in parts["Current State"]
+    assert "test 0.005" in parts["Next Steps"]
+    assert session.faults() == []
+
+
+def test_files_that_were_changed_before_a_session_without_a_transcript_are_not_its_work(session: Session) -> None:
+    missing = {"transcript_path": str(session.file.parent / "nowhere" / "x.jsonl")}
+    (session.repo / "app.py").write_text("print('before')\n")
+    session.context("SessionStart", source="startup", **missing)
+    session.context("UserPromptSubmit", prompt="Refunds by card: round as the bank does", **missing)
+    (session.repo / "card.py").write_text("def refund(): ...\n")
+    session.send("SessionEnd", **missing)
+    page = page_of(session)
+    assert "card.py" in page
+    assert "app.py" not in page

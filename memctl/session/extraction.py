@@ -49,6 +49,7 @@ _LABELS = {
 _REPORT = 1_000  # characters from which a message counts as a report
 _COUNTED = re.compile(r"\W*(?:bug|issue|problem)s? ?#?\d{1,2}\b", re.IGNORECASE)
 _MOMENT = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]{0,30}\] +|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)? +")
+_MEASURE = re.compile(cues.MEASURE, re.IGNORECASE)
 _CELL = 5  # words from which a table's cell counts as a sentence, and an answer can be read without its question
 _TOPIC = 3  # words of a title that names a topic and not the decision
 _MOST_OF_KIND = 3  # learnings or issues that a message shorter than a report may state one by one
@@ -121,13 +122,14 @@ def of_events(events: Iterable[Event], *, is_later_part: bool = False) -> list[E
         if not event.agent and event.kind in (PROMPT, CALL):
             has_edits = event.kind == CALL and (has_edits or tool_calls.is_edit(event))
         for extract in _once(list(_of_event(event, has_edits=has_edits)), free.get(place, [])):
-            key = (extract.label, comparable(extract.text))
+            key = (extract.label, comparable(_MEASURE.sub("#", extract.text)))
             extract = msgspec.structs.replace(extract, place=place)
             old = extracts.get(key)
-            if old is None or (extract.explicit and not old.explicit) or (extract.reason and not old.reason):
+            is_new_value = old is not None and comparable(old.text) != comparable(extract.text)
+            if is_new_value or extract.label in (labels.NEXT, labels.STATE, labels.BLOCKER):
+                extracts.pop(key, None)  # a repeated statement, or a later one on a measure, is at its latest place
                 extracts[key] = extract
-            elif extract.label in (labels.NEXT, labels.STATE, labels.BLOCKER):
-                del extracts[key]  # a repeated statement moves to its latest place
+            elif old is None or (extract.explicit and not old.explicit) or (extract.reason and not old.reason):
                 extracts[key] = extract
     return list(
         _each_cause_once([extract for extract in extracts.values() if not _is_part(extract, extracts.values())])

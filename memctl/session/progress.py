@@ -64,6 +64,7 @@ class Progress(msgspec.Struct, frozen=True):
 
     - `created` are the texts of the tasks that the agent created, in the order of their numbers; "" if not known.
     - `is_worked_on` says that files were changed since the agent wrote its task list.
+    - `offers` is what the agent's last message offers to do, until the user's next prompt.
     - `is_over` says that the agent's task list is finished, so that the next prompt may set a new goal.
     - `is_compacted` says that the context was compacted after the goal was set. Then a prompt may set a new goal, too,
       even without a finished task list.
@@ -74,18 +75,23 @@ class Progress(msgspec.Struct, frozen=True):
     is_over: bool = False
     is_compacted: bool = False
     is_worked_on: bool = False
+    offers: tuple[str, ...] = ()
 
     @property
     def shown(self) -> TaskState:
-        """The state without a task list of which no task was ever begun although files were changed since.
+        """The state with the agent's last offers as next actions, as far as no step or action says the same.
 
-        Such a list says nothing about the progress.
+        It is without a task list of which no task was ever begun although files were changed since, because such a list
+        says nothing about the progress.
         """
         state = self.state
         is_idle = self.is_worked_on and all(
             step.status == PLANNED and step.evidence == TASK_LIST for step in state.steps
         )
-        return msgspec.structs.replace(state, steps=()) if is_idle else state
+        steps_shown = () if is_idle else state.steps
+        known = [Topic.of(text) for text in (*state.next_actions, *(step.text for step in steps_shown))]
+        new = [text for text in self.offers if not any(Topic.of(text).is_same(topic) for topic in known)]
+        return msgspec.structs.replace(state, steps=steps_shown, next_actions=(*state.next_actions, *new)[:MOST_LINES])
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -125,7 +131,7 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
         if event.agent and (event.kind != CALL or task_list.is_list(event.tool)):
             continue  # what a sub-agent does counts as the session's work, and its list is its own
         if event.kind == PROMPT:
-            made = _after_prompt(made, event.text, line)
+            made = _after_prompt(msgspec.structs.replace(made, offers=()), event.text, line)
         elif event.kind == COMPACTION:
             made = msgspec.structs.replace(made, is_compacted=True)
         elif event.kind == CALL:
@@ -141,9 +147,11 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
 
 
 def next_actions(events: Sequence[Event], found: Sequence[Extract]) -> tuple[str, ...]:
-    """Return the next actions that the last message with any states, without those that a later turn took up."""
-    is_stated = any(extract.label == labels.NEXT for extract in found)
-    return advance(Progress(), Part(events, found)).state.next_actions if is_stated else ()
+    """Return the next actions that the last message with any states, without those that a later turn took up.
+
+    What the agent's last message offers to do is among them, if the user said nothing after it.
+    """
+    return advance(Progress(), Part(events, found)).shown.next_actions
 
 
 class _Turns:
@@ -287,7 +295,7 @@ def _after_task_call(before: Progress, event: Event, result: Event | None, by: s
             steps_now = tuple(step for step in state.steps if key(step.text) != key(text) or step.status == DONE)
     state = msgspec.structs.replace(state, steps=limit_steps(steps_now))
     is_over = bool(state.steps) and all(step.status == DONE for step in state.steps)
-    return Progress(_without_done(state), created, is_over, before.is_compacted)
+    return Progress(_without_done(state), created, is_over, before.is_compacted, offers=before.offers)
 
 
 def tasks_of(events: Sequence[Event]) -> list[Step]:
@@ -324,7 +332,8 @@ def _after_answer(before: Progress, event: Event, by: str, line: Line) -> Progre
         bare = what.strip(" `'\"")
         for text in known or ([bare] if _PATH.fullmatch(bare) else []):
             state = _with_step(state, line(text, LONGEST_LINE), claim)
-    return msgspec.structs.replace(before, state=state)
+    offers = tuple(line(text, LONGEST_LINE) for text in wishes.offers(event.text))
+    return msgspec.structs.replace(before, state=state, offers=offers)
 
 
 def _sentences(text: str) -> list[str]:

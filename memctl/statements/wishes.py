@@ -185,6 +185,7 @@ _OFFER = lazy_regex(
     r"|\bwould you like (?:me )?to (?P<c>.+)"
     r"|\bready to (?P<d>.+)"
 )
+_GOES_ON = lazy_regex(r"(?i)(?:continue|proceed|start|begin|go on)\b\W*(?:\w+\W*)?\Z")
 _PROPOSAL = lazy_regex(
     r"(?i)\b(?:better (?:approach|way)|recommend(?:ation|ed)?|i'd (?:suggest|lean|go|say|propose|use)|i suggest"
     r"|we (?:can|could|should)|the fix(?: is|:)"
@@ -401,6 +402,18 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     if not is_bare and own and offer:
         return Choice(own, text)
     return Choice(text) if text else None
+
+
+def offers(message: str) -> list[str]:
+    """Return what an agent offers to do at the end of a message: "Want me to push it to main?" gives "Push it to main".
+
+    A question with an "or" offers nothing, since it asks for a choice.
+    """
+    sentences = [unit.text for unit in units.sentences(message[-_END_OF_MESSAGE:])][-_LAST:]
+    matches = [_OFFER.search(sentence) for sentence in sentences if sentence.endswith("?") and " or " not in sentence]
+    texts = [next(filter(None, match.groups())).rstrip(" ?") for match in matches if match]
+    texts = [text for text in texts if (has_object(text) or is_step(text)) and not _GOES_ON.match(text)]
+    return [text[:1].upper() + text[1:] for text in texts]
 
 
 def proposal_before_yes(prompt: str, proposed: str) -> Choice | None:

@@ -120,3 +120,12 @@ def test_sentence_that_refers_back_includes_the_one_before_it() -> None:
     text = "The limit of `send_all` is not read anywhere. But that is a pre-existing issue and out of scope here."
     assert [one.text for one in extraction.of_events([asked, Event(ANSWER, text)])] == [text]
     assert extraction.of_events([asked, Event(ANSWER, "But that is a pre-existing issue and out of scope here.")]) == []
+
+
+def test_later_statement_on_the_same_measure_replaces_the_earlier_one() -> None:
+    said = [
+        "Learned: the hook of a prompt takes 40 ms with 2,000 records.",
+        "Learned: the hook of a prompt takes 29 ms with 2,000 records.",
+    ]
+    found = extraction.of_events([Event(ANSWER, text) for text in said])
+    assert [extract.text for extract in found] == ["the hook of a prompt takes 29 ms with 2,000 records."]

@@ -315,3 +315,17 @@ def test_next_action_is_left_until_a_later_turn_takes_it_up(turn: tuple[Event, .
     events = [TASK, STEPS, *turn]
     assert progress.next_actions(events, extraction.of_events(events)) == left
     assert state(*events).next_actions == left
+
+
+def test_what_the_last_answer_offers_is_a_next_action_until_the_next_prompt() -> None:
+    offered = after(Progress(), TASK, Event(ANSWER, "a.ts is ported. Want me to commit and push?"))
+    assert offered.shown.next_actions == ("Commit and push",)
+    assert after(offered, Event(PROMPT, "Use the old name for the class of errors")).shown.next_actions == ()
+    choice = Event(ANSWER, "Should I use axios or fetch in the worker?")
+    assert after(Progress(), TASK, choice).shown.next_actions == ()
+
+
+def test_offer_that_an_open_step_says_already_is_said_once() -> None:
+    made = after(Progress(), TASK, todo(**{"Add a test for negative amounts": "open", "Port": "done"}))
+    made = after(made, Event(ANSWER, "Ported. Should I add a test for negative amounts?"))
+    assert made.shown.next_actions == ()

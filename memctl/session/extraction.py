@@ -15,15 +15,15 @@ import msgspec
 from memctl.record.required_text import is_meaningful
 from memctl.session import edits, tool_calls
 from memctl.statements import completion, cues, dialogue, labels, plans, reader, sentences, titles, units, wishes
-from memctl.statements.dialogue import USER, FreeStatement, Topic, Turn
+from memctl.statements.dialogue import USER, FreeStatement, Turn
 from memctl.statements.statement import Statement
 from memctl.text.markdown import one_line
 from memctl.text.similarity import comparable
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
+from memctl.transcript.user_words import words_of_refusal
 
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b(?:\([^()\n]*\))?[: ]*(.+)")
 # How a text under the label of a decision begins if nothing is decided yet.
-_DECIDED = re.compile(r"\b(?:we|i)(?:'ve| have)? decided\b", re.IGNORECASE)
 _UNDECIDED = re.compile(r"(?:whether|if|why|how|none|no) ", re.IGNORECASE)
 # A question about what to do next says nothing about the project.
 _NEXT = re.compile(
@@ -42,6 +42,7 @@ _LABELS = {
 }
 _REPORT = 1_000  # characters from which a message counts as a report
 _COUNTED = re.compile(r"\W*(?:bug|issue|problem)s? ?#?\d{1,2}\b", re.IGNORECASE)
+_MOMENT = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]{0,30}\] +|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)? +")
 _MEASURE = re.compile(cues.MEASURE, re.IGNORECASE)
 _WHOLE = 5  # words from which an answer can be read without its question
 _TOPIC = 3  # words of a title that names a topic and not the decision
@@ -124,21 +125,7 @@ def of_events(events: Iterable[Event], *, is_later_part: bool = False) -> list[E
                 extracts[key] = extract
             elif old is None or (extract.explicit and not old.explicit) or (extract.reason and not old.reason):
                 extracts[key] = extract
-    return list(
-        _each_cause_once([extract for extract in extracts.values() if not _is_part(extract, extracts.values())])
-    )
-
-
-def _each_cause_once(extracts: Sequence[Extract]) -> Iterator[Extract]:
-    """Yield statements without the learnings of an agent that say again what an earlier learning of it says."""
-    known: list[Topic] = []
-    for extract in extracts:
-        if extract.label == labels.LEARNING and extract.source == ANSWER:
-            topic = Topic.of(extract.text)
-            if not extract.explicit and any(topic.is_same(other) for other in known):
-                continue
-            known.append(topic)
-        yield extract
+    return list(extracts.values())
 
 
 def _turns(events: Sequence[Event]) -> Iterator[Turn]:
@@ -153,7 +140,9 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
             if event.kind == CALL and tool_calls.is_edit(event):
                 yield Turn(dialogue.EDIT, "", place)
         elif event.kind == PROMPT:
-            yield Turn(USER, event.text, place)
+            before = events[place - 1] if place else event
+            is_refusal = before.kind == RESULT and before.is_error and words_of_refusal(before.text) == event.text
+            yield Turn(USER, event.text, place, is_refusal)
         elif event.kind == ANSWER:
             yield Turn(dialogue.AGENT, event.text, place)
         elif event.kind == CALL:
@@ -334,20 +323,16 @@ def _nothing() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)  # a session's messages are read again with each part
 def _unlabelled(text: str) -> tuple[Extract, ...]:
-    """Return what the sentences of a text state without a label: decisions, and how much of the work is done.
-
-    A decision counts if its sentence calls it one, or gives a reason or a rejected way.
-    """
+    """Return what the sentences of a text state without a label: decisions, and how much of the work is done."""
     labelled = {line for made in reader.read(text) for line in range(made.line, made.end + 1)}
     extracts: list[Extract] = []
     for unit in units.units(text):
         if unit.form != units.SENTENCE or unit.line in labelled or len(unit.text) > _LONG:
             continue
-        sentence = cues.NUMBERED.sub("", units.without_marks(unit.text))
+        sentence = cues.NUMBERED.sub("", _MOMENT.sub("", units.without_marks(unit.text)))
         if sentences.kind_of(sentence) in (sentences.DECISION, sentences.REJECTED):
             choice = sentences.choice_in(sentence)
-            is_certain = choice.reason or choice.alternatives or _DECIDED.search(choice.text)
-            if is_certain and wishes.has_object(choice.text):
+            if wishes.has_object(choice.text):  # not "We chose it"
                 extracts.append(Extract(labels.DECISION, choice.text, False, choice.reason, choice.alternatives))
         for percent in completion.in_sentences(sentence)[:1]:
             extracts.append(Extract(labels.STATE, completion.statement(percent), False))
@@ -401,16 +386,3 @@ def _options(event: Event, question: str) -> list[str]:
             names = [option.get("label") for option in entry["options"] if isinstance(option, dict)]
             return [one_line(name)[:_LONG] for name in names if isinstance(name, str)]
     return []
-
-
-def _is_part(extract: Extract, extracts: Iterable[Extract]) -> bool:
-    """Return whether an unlabelled statement repeats a labelled one."""
-    if extract.explicit:
-        return False
-    key = comparable(extract.text)
-    return not key or any(
-        other.explicit
-        and other.label == extract.label
-        and (key in comparable(other.text) or comparable(other.text) in key)
-        for other in extracts
-    )

@@ -55,7 +55,9 @@ _WISH = lazy_regex(
     r"|configurable)\b"
 )
 _DEMAND = lazy_regex(
-    r"(?i)(?<!\bif we )(?<!\bif you )(?<!\bcan )\b(?:please )?(?:don'?t|do not|never)"
+    # Not what is reported of others: "edits are never captured".
+    r"(?i)(?<!\bif we )(?<!\bif you )(?<!\bcan )(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bgets )(?<!\bget )"
+    r"\b(?:please )?(?:don'?t|do not|never)"
     r" (?!(?:quite |really |even |actually |just |necessarily )?(?:know|think|see|worry"
     r"|mind|have\b|need|want|understand|care|get\b|remember|like\b|believe|we\b|you\b|i\b|they\b|it\b))\w+"
     r"|\bmake sure (?:that )?\w+|\bensure (?:that )?\w+|\balways (?:use|run|keep|add|write|check|put|make|have|do)\b"
@@ -120,11 +122,6 @@ _ASKED_FOR = lazy_regex(
     r"|\bwhy\b.*\bnot (?:just|simply)\b"
     r"|\bplease\b|\blet's\b"
 )
-# How, where or when a change is to be made. Without it a request names only a goal, such as "make the importer safe".
-_SAYS_HOW = lazy_regex(
-    r"(?i)`|\b(?:as|before|behind|by|for|from|if|in(?:to|stead)?|on(?:ly)?|to|under|unless|use|when|where|which"
-    r"|with(?:out)?)\b"
-)
 _IS_OF_SPEAKER = lazy_regex(r"(?i)i\b.* to\b")  # "I want to", as the part of a wish that _WISH finds
 # Verbs of a change. Requests and an agent's announcements share these and have more of their own: with the verbs of
 # both, requests were wrong more often.
@@ -148,6 +145,7 @@ _SYMPTOM = lazy_regex(
     r"|\bnot (?:seeing|working|getting|showing)\b|\bwe(?: are|'re) (?:seeing|getting)\b"
 )
 _CORRECTS = lazy_regex(r"(?i)\W*(?:no|nope|actually|wait)\b")
+_OBJECTS = lazy_regex(r"(?i)\W*(?:no|nope|not|actually|i (?:meant?|want|prefer|said)|use|only|never|do not|don'?t)\b")
 _SUCCEEDED = lazy_regex(
     r"(?i)\b(?:success\w*|succeed\w*|works (?:now|again|fine)|(?:this|it) (?:does|did)(?:n'?t| not) happen)\b"
 )
@@ -256,11 +254,6 @@ def request_in(prompt: str) -> Choice | None:
     return next((Choice(sentence) for sentence in wanted if not begins_with_step(sentence)), None)
 
 
-def says_how(request: Choice) -> bool:
-    """Return whether a request says how, where or when the change is to be made, and not only what it is for."""
-    return _SAYS_HOW.search(request.text) is not None
-
-
 def is_own_aim(wish: Choice) -> bool:
     """Return whether a wish says what the speaker wants to do ("I'd like to add an export"), and not what to choose.
 
@@ -289,6 +282,12 @@ def wish_in(prompt: str) -> Choice | None:
                     sentence = f"{sentence} {following}"  # which says what is wanted
                 return Choice(sentence[: 2 * _LONGEST], reason_of(sentence)[1][:_LONGEST], kind=kind)
     return None
+
+
+def correction_in(words: str) -> Choice | None:
+    """Return the demand in the words with which a user refuses a call; None if they ask, or want another step first."""
+    is_demand = _OBJECTS.match(words) and "?" not in words and not begins_with_step(words)
+    return Choice(one_line(words)[:_LONGEST], kind=CONSTRAINT) if is_demand and has_object(words) else None
 
 
 def is_request(prompt: str) -> bool:

@@ -139,13 +139,3 @@ def test_symptom_that_a_user_reports_is_no_sure_issue() -> None:
 def test_report_that_something_went_well_is_no_issue() -> None:
     said = "I ran the import again and it completed successfully, so this doesn't happen each time"
     assert proposed(Event(PROMPT, said), kind="issue") == []
-
-
-def test_issue_behind_a_recommendation_is_what_was_found_to_be_wrong() -> None:
-    answer = (
-        "Yes, there is duplicated parsing of carts in `shop/cart.py`.\n\n**Recommendation:** If we want more shops:\n"
-        "1. Move the parsing to `shop/parse.py`\n2. Let carts use it\n\n"
-        "This would be a larger refactor than what we just did."
-    )
-    (one,) = proposed(Event(ANSWER, answer), kind="issue")
-    assert one.title == "There is duplicated parsing of carts in shop/cart.py"

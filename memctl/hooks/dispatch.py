@@ -222,12 +222,13 @@ def _tool(call: _EventCall) -> str:
 
 
 def _of_file(call: _EventCall) -> str:
-    """Return what is recorded about the files that a tool call read or wrote."""
+    """Return what is recorded about the files that a tool call read or wrote, and what is known of its command."""
     if not call.payload.arguments:
         return ""
-    from memctl.hooks import file_recall
+    from memctl.hooks import file_recall, form_recall
 
-    return file_recall.after(call.repository, call.place, call.folder, call.payload, call.now)
+    of_files = file_recall.after(call.repository, call.place, call.folder, call.payload, call.now)
+    return of_files + form_recall.after(call.folder, call.payload)
 
 
 def _before(call: _EventCall) -> str:

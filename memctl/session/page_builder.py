@@ -60,7 +60,7 @@ def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
                 *_records(summary, LEARNING),
                 *map(_finding, _unrecorded(summary, LEARNING, labels.LEARNING)),
             ),
-            session_page.ERRORS: tuple(map(_failure, summary.errors)),
+            session_page.ERRORS: (*map(_failure, summary.errors), *(form.line for form in summary.forms)),
         },
     )
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.record.task_state import DONE, Step, TaskState
-from memctl.session import extraction, failures, progress
+from memctl.session import extraction, failures, progress, working_forms
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.trail import Trail
+from memctl.session.working_forms import WorkingForm
 from memctl.statements import completion, labels, plans, titles
 from memctl.text import timestamps
 from memctl.text.actions import CREATED, DELETED, MODIFIED
@@ -71,6 +72,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
     - `failures` are the commands and other tool calls that failed, and `succeeded` those whose last run succeeded.
     - `tasks` is the agent's task list, and `ahead` are the next actions that a message states and no later turn did.
     - `records` are the ids of the records that the session created or changed, and `titles` their titles by id.
+    - `forms` are commands that were called wrongly and worked in another form.
     - `commits` are the ids and subjects of the session's commits, the earliest first.
     - `last_word` is the agent's last message, and `said` are the other short prompts.
     """
@@ -94,6 +96,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
     records: tuple[str, ...] = ()
     titles: dict[str, str] = {}
     commits: tuple[tuple[str, str], ...] = ()
+    forms: tuple[WorkingForm, ...] = ()
     last_word: str = ""
     said: tuple[str, ...] = ()
     metrics: SessionMetrics = SessionMetrics()
@@ -162,6 +165,7 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         found=tuple(extract for extract in extracts if extract.label != labels.SCOPE),
         failures=tuple(failures.of_events(session.events)),
         succeeded=failures.succeeded(session.events),
+        forms=tuple(working_forms.of_events(session.events)),
         tasks=tuple(progress.tasks_of(session.events)),
         ahead=progress.next_actions(session.events, extracts),
         last_word=cut_at_word(one_line(_MARKS.sub("", answers[-1].text)), _LAST_WORD) if answers else "",

@@ -769,3 +769,24 @@ def test_files_that_were_changed_before_a_session_without_a_transcript_are_not_i
     page = page_of(session)
     assert "card.py" in page
     assert "app.py" not in page
+
+
+def test_form_of_a_command_that_failed_in_two_sessions_is_said_once_when_it_is_used_again(
+    session: Session, tmp_path: Path
+) -> None:
+    def ended(name: str) -> None:
+        other = Session(session.repo, tmp_path / f"{name}.jsonl", name)
+        other.context("SessionStart", source="startup")
+        other.transcript.prompt("Add a route for refunds by card to the shop")
+        other.transcript.call("Bash", "error: unrecognized subcommand 'bun'", error=True, command="rtk bun test")
+        other.transcript.call("Bash", "ok", command="bun test")
+        other.transcript.call("Write", "created", file_path=str(session.repo / f"{name}.py"), content="x\n")
+        other.send("SessionEnd")
+
+    used = {"tool_name": "Bash", "tool_input": {"command": "rtk bun test 2>&1 | tail -5"}}
+    ended("s-one")
+    assert "rtk bun" not in session.context("PostToolUse", **used)
+    ended("s-two")
+    assert "`rtk bun` has failed here before" in session.context("PostToolUse", **used)
+    assert session.context("PostToolUse", **used) == ""
+    assert session.faults() == []

@@ -198,8 +198,6 @@ _DOES_IT = lazy_regex(
     r" (?:\w+ )?(?:it|this|that|these|those|them)\b"
 )
 _COSTS = lazy_regex(r"(?i)\bwould (?:require|need|mean|involve)\b")  # it weighs a proposal and makes none
-_AS_RECOMMENDED = lazy_regex(r"(?i)\byour (?:recommend|suggest|propos)")
-_RECOMMENDS = lazy_regex(r"(?i)\b(?:recommend|suggest|propos)(?:ed|ation|ion|al)?s?\b")
 # Words that refer to something named elsewhere, or only say that something has to be done.
 _EMPTY_WORDS = """
 add also anything approach better both change create do everything file first fix follow go happening here implement
@@ -383,8 +381,6 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     if named:
         reason = _sentence_on(named["name"], proposed)
         return Choice(one_line(prompt), reason) if reason or has_object(prompt) else None
-    if _AS_RECOMMENDED.search(prompt) and (listed := _recommended(proposed)):
-        return Choice(listed)
     sentences = [unit.text for unit in units.sentences(proposed)]
     questions = [sentence for sentence in sentences[-_LAST:] if sentence.endswith("?")]
     is_bare = _ONLY_ASSENT.fullmatch(prompt) is not None
@@ -461,20 +457,6 @@ def referent(reply: str, message: str) -> tuple[str, ...]:
         text = one_line(unit.text)
         passage.append(text if len(text) <= room else text[-room:].partition(" ")[2])
     return tuple(filter(None, reversed(passage)))
-
-
-def _recommended(proposed: str) -> str:
-    """Return what a message lists below a heading such as "My recommendations", "" if it has none."""
-    all_units = list(units.units(proposed))
-    start = next(
-        (n for n, unit in enumerate(all_units) if unit.form == units.HEADING and _RECOMMENDS.search(unit.text)),
-        len(all_units),
-    )
-    firsts: dict[int, str] = {}
-    for unit in all_units[start:]:
-        if unit.form == units.SENTENCE and unit.item:
-            firsts.setdefault(unit.item, units.without_marks(unit.text).rstrip(".:"))
-    return "; ".join(firsts.values())[: 2 * _LONGEST]
 
 
 def _proposal(sentences: Sequence[str]) -> str:

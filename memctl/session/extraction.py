@@ -22,6 +22,10 @@ from memctl.text.similarity import comparable
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.transcript.user_words import words_of_refusal
 
+_PHRASES = {
+    labels.BLOCKER: re.compile(r"\b(?:is|are|am|we're|i'm) blocked (?:by|on|until)\b", re.IGNORECASE),
+    labels.ISSUE: re.compile(r"\b(?:BUG|ISSUE)-\d+\b"),
+}
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b(?:\([^()\n]*\))?[: ]*(.+)")
 # How a text under the label of a decision begins if nothing is decided yet.
 _UNDECIDED = re.compile(r"(?:whether|if|why|how|none|no) ", re.IGNORECASE)
@@ -323,7 +327,7 @@ def _nothing() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)  # a session's messages are read again with each part
 def _unlabelled(text: str) -> tuple[Extract, ...]:
-    """Return what the sentences of a text state without a label: decisions, and how much of the work is done."""
+    """Return what the sentences of a text state without a label: decisions, blockers, numbered issues, percentages."""
     labelled = {line for made in reader.read(text) for line in range(made.line, made.end + 1)}
     extracts: list[Extract] = []
     for unit in units.units(text):
@@ -334,6 +338,9 @@ def _unlabelled(text: str) -> tuple[Extract, ...]:
             choice = sentences.choice_in(sentence)
             if wishes.has_object(choice.text):  # not "We chose it"
                 extracts.append(Extract(labels.DECISION, choice.text, False, choice.reason, choice.alternatives))
+        for label, phrase in _PHRASES.items():
+            if phrase.search(sentence) and not (cues.OVER.search(sentence) or sentence.endswith(("?", ":"))):
+                extracts.append(Extract(label, sentence, False))
         for percent in completion.in_sentences(sentence)[:1]:
             extracts.append(Extract(labels.STATE, completion.statement(percent), False))
     return tuple(extracts)

@@ -129,3 +129,10 @@ def test_later_statement_on_the_same_measure_replaces_the_earlier_one() -> None:
     ]
     found = extraction.of_events([Event(ANSWER, text) for text in said])
     assert [extract.text for extract in found] == ["the hook of a prompt takes 29 ms with 2,000 records."]
+
+
+def test_blockers_and_numbered_issues_are_found_in_sentences() -> None:
+    assert found("The release is blocked by the missing key. BUG-12 makes the import slow. BUG-13 is fixed.") == [
+        (labels.BLOCKER, "The release is blocked by the missing key."),
+        (labels.ISSUE, "BUG-12 makes the import slow."),
+    ]

@@ -40,7 +40,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
         workflow = checkpoints.workflow_for(memory, snapshot, state.task.goal)
         last = checkpoints.newest_of(snapshot, workflow)
         is_own = last is not None and _is_own(memory, state, last)
-        task = _merge_task(state, last if is_own else None)
+        task = progress.normalise(_merge_task(state, last if is_own else None), shorten=True)
         saved = _saved_for(snapshot, workflow, state, event)
         new_checkpoints.extend([saved] if saved else [])
         if saved or not is_meaningful(task.goal):
@@ -78,7 +78,7 @@ def _merge_task(state: SessionState, last: Checkpoint | None) -> TaskState:
 
     The goal is then the checkpoint's.
     """
-    task = state.task
+    task = session_state.progress_of(state).shown
     if last is None or last.checkpoint_id == state.checkpoint or last.goal in task.earlier_goals:
         return task
     keys = {key(step.text) for step in task.steps}

@@ -7,6 +7,7 @@ host need not wait for goes to a queue (`job_queue`) and runs in a process of it
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +25,7 @@ from memctl.store.memory_root import FOLDER
 from memctl.store.session_dir import SessionDir, find_root
 from memctl.text.light_typing import TYPE_CHECKING, Any, NamedTuple
 from memctl.text.model_text import visible
+from memctl.transcript.line import find_transcript
 
 if TYPE_CHECKING:
     from memctl.git.status import StatusProcess
@@ -116,6 +118,7 @@ def answer(
     if not _is_trusted(repository, folder, what, environ):
         return _warning(host, payload, data, environ) if what == START else ""
     later: list[Later] = []
+    payload = payload._replace(transcript=find_transcript(payload.transcript))
     call = _EventCall(host, payload, folder, environ, repository, place, log.moment(environ), later)
     if _is_known(call.folder, data, what, environ):
         return ""
@@ -219,12 +222,13 @@ def _tool(call: _EventCall) -> str:
 
 
 def _of_file(call: _EventCall) -> str:
-    """Return what is recorded about the files that a tool call read or wrote."""
+    """Return what is recorded about the files that a tool call read or wrote, and what is known of its command."""
     if not call.payload.arguments:
         return ""
-    from memctl.hooks import file_recall
+    from memctl.hooks import file_recall, form_recall
 
-    return file_recall.after(call.repository, call.place, call.folder, call.payload, call.now)
+    of_files = file_recall.after(call.repository, call.place, call.folder, call.payload, call.now)
+    return of_files + form_recall.after(call.folder, call.payload)
 
 
 def _before(call: _EventCall) -> str:
@@ -238,8 +242,10 @@ def _prompt(call: _EventCall) -> str:
     """Return what a model gets with a prompt: an owed state, or else records that are relevant to the prompt."""
     _attempt(call, lambda: _check_compression(call))
     owed = _owed_context(call)  # before the prompt is noted, so that it has the state of the compacted context
-    if call.payload.prompt and not call.host.reads:
+    if call.payload.prompt and not _is_read(call):
         _attempt(call, lambda: _note_prompt(call))
+        if call.host.reads:  # its transcript may never come, and then Git tells what the session changes
+            call.behind.append(lambda: _attempt(call, lambda: _note_dirty_files(call)))
     return owed or (_recall(call) if call.payload.prompt else "")
 
 
@@ -260,10 +266,21 @@ def _agent(call: _EventCall) -> str:
     return _in_time(call, lambda: sub_agents.context(open_memory, call.payload, call.folder, call.host.models))
 
 
+def _is_read(call: _EventCall) -> bool:
+    """Return whether memctl reads the session's whole transcript, which must be there."""
+    return call.host.reads and os.path.isfile(call.payload.transcript)
+
+
 def _note_prompt(call: _EventCall) -> None:
     from memctl.hooks import session_state
 
     job_queue.run_locked(call.folder, lambda: session_state.note_prompt(call.folder, call.payload.prompt), _PATIENCE)
+
+
+def _note_dirty_files(call: _EventCall) -> None:
+    from memctl.hooks import session_start
+
+    job_queue.run_locked(call.folder, lambda: session_start.note_dirty_files(_open(call), call.folder), _PATIENCE)
 
 
 def _note_answer(call: _EventCall) -> None:
@@ -321,6 +338,7 @@ def _start_context(call: _EventCall, memory: Memory) -> str:
     texts = [
         _try_text(call, lambda: session_start.context(memory, call.host, call.payload, call.folder, state)),
         _try_text(call, lambda: session_start.pages_elsewhere(memory, call.folder.root)),
+        _try_text(call, lambda: log.report_faults(call.folder.root)),
         _try_text(call, lambda: other_memctl.line(call.host, call.place, call.folder.root, call.environ)),
     ]
     if left_out := load.sparse_note(memory):
@@ -393,7 +411,7 @@ def _stop(call: _EventCall) -> str:
     """
     is_attended = call.environ.get(_ATTENDED) != "0"
     text = _reminder(call) if is_attended and not call.payload.continues else ""
-    if call.payload.answer and not call.host.reads:
+    if call.payload.answer and not _is_read(call):
         _attempt(call, lambda: _note_answer(call))
     _queue(call, STOP)
     return text
@@ -406,13 +424,14 @@ def _reminder(call: _EventCall) -> str:
     from memctl.hooks import reminder
 
     unread: list[reminder.NewRows] = []
-    _attempt(call, lambda: unread.append(reminder.unread(call.folder, call.payload.transcript)))
+    payload = call.payload
+    _attempt(call, lambda: unread.append(reminder.unread(call.folder, payload.transcript, payload.answer)))
     if not unread:
         return ""
-    rows, end = unread[0]
-
-    made = _in_time(call, lambda: reminder.find(partial(_open, call), call.folder, rows)) if rows else ""
-    return _try_text(call, lambda: reminder.give(call.folder, made, end))
+    new = unread[0]
+    has_new = new.rows or new.answer
+    made = _in_time(call, lambda: reminder.find(partial(_open, call), call.folder, new)) if has_new else ""
+    return _try_text(call, lambda: reminder.give(call.folder, made, new.end))
 
 
 def _queue(call: _EventCall, what: str) -> None:

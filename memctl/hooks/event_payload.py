@@ -12,12 +12,12 @@ from types import MappingProxyType
 from memctl.hooks.hosts import Host
 from memctl.store.session_dir import key
 from memctl.text.light_typing import Any, NamedTuple
+from memctl.transcript.user_words import user_words
 
 COMPACTED = "compact"  # the `source` of a session that continues after a compaction
 QUEUED_FIELDS = 7  # first fields of a payload, which have no texts of people or models, and which a queued job keeps
 MOST_BYTES = 64 * 1024 * 1024  # of an event, which has the whole result of a tool call
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-_CONTEXT_BEGIN, _CONTEXT_END = "<hook_context>", "</hook_context>"
 
 
 class Payload(NamedTuple):
@@ -28,7 +28,8 @@ class Payload(NamedTuple):
     - `agent`, `agent_type`: the id and kind of the sub-agent in which the event happened; "" for the main agent.
     - `source`: how a session starts (startup, resume, clear, compact).
     - `trigger`: who compacts the context: a person (manual) or the host (auto).
-    - `prompt`: the prompt to the agent or sub-agent. `answer`: the agent's last message, when it stops.
+    - `prompt`: the user's own words to the agent or sub-agent (`user_words`).
+    - `answer`: the agent's last message, when it stops.
     - `continues`: when the agent stops, whether a hook has made it continue before.
     - `tool`, `arguments`: the name and the arguments of the tool that is called.
     """
@@ -72,24 +73,13 @@ def parse(data: bytes) -> Payload:
         agent=_text(values, "agent_id"),
         source=_text(values, "source"),
         trigger=_text(values, "trigger"),
-        prompt=_without_hook_context(_text(values, "prompt")),
+        prompt=user_words(_text(values, "prompt")),
         agent_type=_text(values, "agent_type"),
         continues=values.get("stop_hook_active") is True,
         answer=_text(values, "last_assistant_message") or _text(values, "prompt_response"),
         tool=_text(values, "tool_name"),
         arguments=arguments if isinstance(arguments, dict) else NOTHING,
     )
-
-
-def _without_hook_context(prompt: str) -> str:
-    """Return a prompt without the hooks' answers that Gemini CLI puts before a prompt of its command line.
-
-    In these answers each `<` is escaped, so that the end mark is found.
-    """
-    if not prompt.startswith(_CONTEXT_BEGIN):
-        return prompt
-    _, end, rest = prompt.partition(_CONTEXT_END)
-    return rest.lstrip() if end else prompt
 
 
 def _text(values: dict[str, Any], name: str) -> str:

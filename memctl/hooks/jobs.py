@@ -17,6 +17,7 @@ from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
 from memctl.store import job_queue, memory_root
 from memctl.store.memory import Memory, open_for_agent
 from memctl.store.session_dir import SessionDir
+from memctl.transcript.line import find_transcript
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
@@ -122,7 +123,8 @@ def _end_killed(memory: Memory, folder: SessionDir) -> None:
 
     session = live_sessions.read(folder)
     if session is not None and session.host in HOSTS:
-        summarize.update_draft(memory, HOSTS[session.host], session.transcript, folder, is_over=True)
+        transcript = find_transcript(session.transcript)
+        summarize.update_draft(memory, HOSTS[session.host], transcript, folder, is_over=True)
     session_end.end(memory, folder, was_killed=True)
     live_sessions.end(folder)
 

@@ -14,6 +14,8 @@ from memctl.text.light_typing import Any
 COMPACTIONS, FAULTS = "compactions.jsonl", "faults.jsonl"
 _MOST_BYTES = 512 * 1024  # of a log file; one older file is kept
 _LONGEST = 2_000  # characters of an error's description
+_REPORTED = "faults-reported"  # the file with the time of the last error that a session's start has told
+_LONGEST_REPORTED = 160  # characters of an error in a session's start
 
 
 def add(root: Path, name: str, entry: Mapping[str, Any]) -> None:
@@ -72,6 +74,23 @@ def fault(root: Path, event: str, session: str, error: BaseException) -> None:
         add(root, FAULTS, entry)
     except OSError:
         return
+
+
+def report_faults(root: Path) -> str:
+    """Return a line on the errors of memctl's hooks since the last call, "" for none, and note that it is given.
+
+    `root` is the folder in which hooks keep their data. Raises OSError if the note can't be written.
+    """
+    file = root / _REPORTED
+    until = file.read_text("utf-8") if file.exists() else ""
+    faults = [entry for entry in entries(root, FAULTS) if str(entry.get("at", "")) > until]
+    if not faults:
+        return ""
+    private_files.replace_file(file, str(faults[-1].get("at", "")).encode())
+    what = " ".join(str(faults[-1].get("fault", "")).split())[:_LONGEST_REPORTED]
+    times = f" ({len(faults)} times)" if len(faults) > 1 else ""
+    missing = f"A hook of memctl failed since the last start{times}, so something may be missing here: {what}"
+    return f"{missing}. Tell the user; `memctl hook log --faults` prints it. (memctl)\n"
 
 
 def older(file: Path) -> Path:

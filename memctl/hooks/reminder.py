@@ -38,22 +38,28 @@ _REMINDED, _READ = "voiced-", "voiced"
 
 
 class NewRows(NamedTuple):
-    """The new part of a transcript: its lines that may have a decision, and the offset (in bytes) at which it ends."""
+    """What was said since the last reminder, as far as it may have a decision.
+
+    - `rows`: the lines of the new part of the transcript, and `end` the offset (in bytes) at which this part ends.
+    - `answer`: the agent's last message as the event has it, since programs may write it to the transcript only later.
+    """
 
     rows: Sequence[bytes]
     end: int
+    answer: str = ""
 
 
-def unread(folder: SessionDir, transcript: str) -> NewRows:
-    """Return the part of a transcript that was added after the last call of `give` for this session.
+def unread(folder: SessionDir, transcript: str, answer: str = "") -> NewRows:
+    """Return what was said after the last call of `give` for this session, by its transcript and its last `answer`.
 
     `folder` is memctl's folder for the session. Raises OSError if the transcript can't be read.
     """
     noted = folder.offset(_READ)
+    answer = answer if _MARK.search(answer.encode(errors="replace")) else ""
     try:
         size = os.stat(transcript).st_size
     except (OSError, ValueError):
-        return NewRows((), noted)
+        return NewRows((), noted, answer)
     end = max(noted, size - _REACH)
     rows = []
     for offset, row in lines_after(transcript, end):
@@ -61,19 +67,19 @@ def unread(folder: SessionDir, transcript: str) -> NewRows:
         is_answered = b'"tool_result"' not in row or b'"answers"' in row  # other tools' results are not statements
         if is_answered and b'"isSidechain":true' not in row and _MARK.search(row):
             rows.append(row)
-    return NewRows(rows, end)
+    return NewRows(rows, end, answer)
 
 
-def find(open_memory: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]) -> str:
-    """Return a reminder of the decisions in lines of a transcript that are not recorded yet, as JSON for `give`.
+def find(open_memory: Callable[[], Memory], folder: SessionDir, new_rows: NewRows) -> str:
+    """Return a reminder of the decisions in what was said that are not recorded yet, as JSON for `give`.
 
     The JSON is a list of two values: the reminder's text, "" if all decisions are recorded; and the names of files, one
     for each decision, which `give` creates in `folder` so that no decision is looked at twice. `open_memory` opens the
-    memory, and is called only if the lines have a decision without such a file. `rows` are the lines (see `unread`).
+    memory, and is called only if there is a decision without such a file. `new_rows` is the value of `unread`.
     """
     from memctl.session import extraction
 
-    decisions = (extract for extract in extraction.of_events(_events(rows)) if _is_decision(extract))
+    decisions = (extract for extract in extraction.of_events(_events(new_rows)) if _is_decision(extract))
     new = {
         name: extract
         for extract in decisions
@@ -112,15 +118,17 @@ def _line(extracts: Sequence[Extract]) -> str:
     )
 
 
-def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
-    """Yield the prompts, answers and results in some lines of a transcript."""
+def _events(new_rows: NewRows) -> Iterator[Event]:
+    """Yield the prompts, answers and results in what was said."""
     from memctl.transcript.claude_code import LineReader, SessionReader
-    from memctl.transcript.events import ANSWER, PROMPT, RESULT
+    from memctl.transcript.events import ANSWER, PROMPT, RESULT, Event
 
     session = SessionReader()
-    for line in LineReader().lines(found_in):
+    for line in LineReader().lines(new_rows.rows):
         if not line.is_sidechain:
             yield from (event for event in session.take(line) if event.kind in (ANSWER, PROMPT, RESULT))
+    if new_rows.answer:  # if the transcript has it, too, it states nothing new
+        yield Event(ANSWER, new_rows.answer)
 
 
 def _is_decision(extract: Extract) -> bool:

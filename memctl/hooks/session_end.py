@@ -36,6 +36,11 @@ def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None
 
     transaction.carry_out(memory, lambda _: change(memory, folder) or _nothing(), write_options(memory))
     draft_page.drop(folder)
+    from memctl.hooks import form_recall
+    from memctl.session import pages, working_forms
+    from memctl.store import load
+
+    form_recall.keep(folder.root, working_forms.learned(pages.pages(load.disk(memory))[0]))
 
 
 def write_options(memory: Memory) -> WriteOptions:

@@ -193,6 +193,18 @@ def _beginning(memory: Memory, host: Host, folder: SessionDir) -> Running:
     return Running(folder.key, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), "", dirty)
 
 
+def note_dirty_files(memory: Memory, folder: SessionDir) -> None:
+    """Add the files that differ from HEAD to the state of Git at a session's start, at the session's first prompt.
+
+    `folder` is memctl's folder for the session.
+    """
+    state = session_state.read(folder)
+    if state is None or state.began is None or state.began.dirty or len(state.task.said) > 1:
+        return
+    dirty = tuple(change.path for change in differences.changed_in_worktree(memory.repository))
+    session_state.update(folder, began=replace(state.began, dirty=dirty))
+
+
 def pages_elsewhere(memory: Memory, root: Path) -> str:
     """Return a line, once per clone, which says that a remote has pages of earlier sessions, and how to fetch them.
 

@@ -23,6 +23,7 @@ _LONGEST_ANSWER = 4_000  # last characters of an answer, which have the decision
 _ANSWER_LOOKED_AT = 8 * _LONGEST_ANSWER  # characters that are searched for credentials, which may begin earlier
 _LOOKED_AT = 8  # times as many characters as are kept are searched for credentials; a pasted text may be very long
 MOST_STEPS, MOST_ANSWERS = 200, 30
+_OF_PROGRESS = ("is_over", "is_compacted", "is_worked_on", "offers")
 # Lists of a task's state, and their names in the session state of an older memctl.
 _RENAMED = {
     "next_actions": "next_steps",
@@ -44,6 +45,8 @@ class SessionState(msgspec.Struct, frozen=True):
     - `created`: the texts of the tasks on the agent's own task list, in the order of their numbers
     - `is_over`: whether all tasks on the agent's task list are finished
     - `is_compacted`: whether the context was compacted after the task was begun
+    - `is_worked_on`: whether files were changed since the agent wrote its task list
+    - `offers`: what the agent's last message offers to do, until the user's next prompt
     - `succeeded`: the commands and other tool calls that have succeeded; their earlier errors count as resolved
     - `checkpoint`: the id of the checkpoint that was saved at the last compaction
     - `compacted`: the id of the transcript's line about a compaction of which memctl does not know yet how many tokens
@@ -62,6 +65,8 @@ class SessionState(msgspec.Struct, frozen=True):
     created: tuple[str, ...] = ()
     is_over: bool = False
     is_compacted: bool = False
+    is_worked_on: bool = False
+    offers: tuple[str, ...] = ()
     succeeded: tuple[str, ...] = ()
     checkpoint: str = ""
     compacted: str = ""
@@ -130,7 +135,7 @@ def progress_of(state: SessionState) -> Progress:
     """Return the stored progress of a session's task, to which the next part of the transcript can be added."""
     from memctl.session.progress import Progress
 
-    return Progress(state.task, state.created, state.is_over, state.is_compacted)
+    return Progress(state.task, state.created, state.is_over, state.is_compacted, state.is_worked_on, state.offers)
 
 
 def note_prompt(folder: SessionDir, prompt: str) -> None:
@@ -149,7 +154,9 @@ def note_prompt(folder: SessionDir, prompt: str) -> None:
 
 def with_progress(state: SessionState, after: Progress) -> SessionState:
     """Return the state of a session with the progress of its task after a further part."""
-    flags = {"is_over": after.is_over, "is_compacted": after.is_compacted}
+    flags: dict[str, Any] = {
+        name: getattr(after, name) for name in ("is_over", "is_compacted", "is_worked_on", "offers")
+    }
     return msgspec.structs.replace(state, task=after.state, created=after.created, **flags)
 
 

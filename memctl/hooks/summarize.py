@@ -6,6 +6,7 @@ before a compaction and when the session ends.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -25,7 +26,7 @@ from memctl.task.progress import newest_files
 from memctl.text.characters import redacted_line
 from memctl.transcript import claude_code, reader
 from memctl.transcript.claude_code import TranscriptPart
-from memctl.transcript.events import ANSWER, GIT, Event, Session
+from memctl.transcript.events import ANSWER, GIT, PROMPT, Event, Session
 
 
 def update_draft(
@@ -37,14 +38,17 @@ def update_draft(
     the session has ended: tool calls without a result are taken into account then, since no result will follow.
     """
     state = msgspec.structs.replace(session_state.read(folder) or SessionState(), top=str(memory.repository.top))
-    if not host.reads:
+    if not host.reads or not (state.offsets or os.path.isfile(transcript_path)):
         return _update_by_git(memory, folder, state, reader.tool_calls(transcript_path))
     page = draft_page.read(folder)
     for part in claude_code.read_parts(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:
             summary = collect.gather(memory, part.session, folder.key)
             state = _advance(memory, state, part.session, summary)
-            summary = msgspec.structs.replace(summary, tasks=state.task.steps, ahead=state.task.next_actions)
+            if state.began is not None:
+                summary = collect.with_commits(memory, summary, state.began)
+            shown = session_state.progress_of(state).shown
+            summary = msgspec.structs.replace(summary, tasks=shown.steps, ahead=shown.next_actions)
             new = page_builder.compose(summary, memory.config.project, memory.now)
             page = merge_pages(page, new, summary.succeeded) if page else new
         state = msgspec.structs.replace(state, offsets=part.offsets, compacted=part.waiting)
@@ -68,23 +72,31 @@ def merge_pages(old: SessionPage, new: SessionPage, succeeded: Collection[str]) 
 
 
 def _update_by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequence[Event]) -> SessionState:
-    """Update the draft and state of a session from Git, its tool calls and the last answers of its turns.
+    """Update the draft and state of a session from Git, its tool calls, its prompts and the last answers of its turns.
 
-    This is for hosts whose transcripts memctl does not read as a whole. Returns the state.
+    This is for hosts whose transcripts memctl does not read as a whole, and for transcripts that are not there. Returns
+    the state.
     """
     if state.began is None:
         return state
     began = msgspec.structs.replace(state.began, intent=state.began.intent or state.task.goal)
-    events = [Event(ANSWER, answer) for answer in state.answers]
-    answers = tuple(event for event in events if list(extraction.of_events([event])))
-    session = Session(GIT, (*calls, *answers))
-    summary = collect.gather(memory, session, folder.key, began)
-    if session.events:
-        state = _advance(memory, state, session, summary)
+    answers = [Event(ANSWER, answer) for answer in state.answers]
+    stating = tuple(event for event in answers[:-1] if list(extraction.of_events([event])))
+    events = (*calls, *stating, *answers[-1:])
+    session = Session(GIT, events)
+    prompts = [Event(PROMPT, text) for text in state.task.said]
+    summary = collect.gather(memory, Session(GIT, (*prompts, *events)), folder.key, began)
+    if events:
+        # Hooks have noted the prompts already, so the task goes on from there.
+        later = [extract for extract in summary.found if extract.place >= len(prompts)]
+        found = [msgspec.structs.replace(extract, place=extract.place - len(prompts)) for extract in later]
+        state = _advance(memory, state, session, msgspec.structs.replace(summary, found=tuple(found)))
+    shown = session_state.progress_of(state).shown
+    summary = msgspec.structs.replace(summary, tasks=shown.steps, ahead=shown.next_actions)
     draft_page.write(folder, page_builder.compose(summary, memory.config.project, memory.now))
     touched = [TouchedFile(entry.path, entry.action) for entry in reversed(summary.trail.entries) if entry.is_inside]
     task = msgspec.structs.replace(state.task, files=newest_files(touched, state.task.files))
-    state = msgspec.structs.replace(state, task=task, answers=tuple(event.text for event in answers))
+    state = msgspec.structs.replace(state, task=task, answers=tuple(event.text for event in (*stating, *answers[-1:])))
     session_state.write(folder, state)
     return state
 

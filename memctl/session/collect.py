@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 import msgspec
 
-from memctl.git import differences, history, tree_merge, trees
+from memctl.git import differences, git, history, tree_merge, trees
 from memctl.git.differences import FileChange
+from memctl.git.history import Commit
 from memctl.session import trail
 from memctl.session.active import Running
 from memctl.session.summary import SessionSummary, summarize
 from memctl.session.trail import Places
-from memctl.store import changes_ref
+from memctl.store import changes_ref, load
 from memctl.store.memory import Memory
 from memctl.text.lazy_regex import lazy_regex
 from memctl.transcript.events import Session
 
 _CONFLICTS = lazy_regex(r"git (?:-\S+ (?:[^-\s]\S* )?)*(?:merge|rebase|pull|cherry-pick|revert)\b")
+_MOST_COMMITS = 200  # the latest of a session
 _MERGES = ("a merge", "a rebase", "a cherry-pick", "a revert")
 
 
@@ -48,9 +51,44 @@ def gather(memory: Memory, session: Session, identifier: str, running: Running |
     summary = _with_conflict(_below_root(summary, places), "" if places.is_elsewhere else memory.repository.under_way())
     if running is None:
         return summary
+    return with_commits(memory, msgspec.structs.replace(summary, intent=running.intent or summary.intent), running)
+
+
+def with_commits(memory: Memory, summary: SessionSummary, running: Running) -> SessionSummary:
+    """Return a summary with the session's commits and the records that it created or changed, as Git has them.
+
+    The commits are those in HEAD's history that were made since the session started. A record counts if the commit
+    names the session, or names none and was made by the session's agent.
+    """
+    made: list[Commit] = []
+    if memory.repository.has_head():
+        revisions = f"{running.commit}..HEAD" if running.commit else "HEAD"
+        with suppress(git.GitFailed):  # history was rewritten, and the old commit pruned
+            made = history.commits(memory.repository, [], revisions, _MOST_COMMITS)
+    made = [commit for commit in made if commit.date >= running.started]
+    prefix = f"{memory.prefix}/"
+    own = [commit for commit in made if commit.trailers.session in ("", running.id)]
+    own = [commit for commit in own if commit.trailers.session or commit.trailers.actor == running.agent]
+    recorded = [*changes_ref.of_session(memory, running.id), *own]
+    titles = _titles(memory, (name for commit in reversed(recorded) for name in commit.trailers.ids))
     return msgspec.structs.replace(
-        summary, intent=running.intent or summary.intent, records=tuple(_recorded(memory, running))
+        summary,
+        commits=tuple(
+            (commit.commit[:10], commit.subject)
+            for commit in reversed(made)
+            if any(not path.startswith(prefix) for path in commit.paths)
+        ),
+        records=tuple(titles),
+        titles=titles,
     )
+
+
+def _titles(memory: Memory, ids: Iterable[str]) -> dict[str, str]:
+    """Return the titles of records by their ids."""
+    wanted = list(dict.fromkeys(ids))
+    snapshot = load.disk(memory) if wanted else None
+    found = [(name, snapshot.find(name)) for name in wanted] if snapshot else []
+    return {name: record.title for name, record in found if record is not None}
 
 
 def _below_root(summary: SessionSummary, places: Places) -> SessionSummary:
@@ -76,17 +114,6 @@ def _with_conflict(summary: SessionSummary, under_way: str) -> SessionSummary:
         is_open = place == conflicts[-1] and under_way in _MERGES
         failures[place] = msgspec.structs.replace(failures[place], is_open=is_open)
     return msgspec.structs.replace(summary, failures=tuple(failures)) if conflicts else summary
-
-
-def _recorded(memory: Memory, running: Running) -> Iterable[str]:
-    """Return the ids of the records that the session's commits changed, the earliest first."""
-    if not memory.repository.has_head():
-        return ()
-    revisions = f"{running.commit}..HEAD" if running.commit else "HEAD"
-    made = history.commits(memory.repository, [memory.prefix], revisions)
-    here = [commit for commit in made if commit.trailers.session == running.id]
-    made = [*changes_ref.of_session(memory, running.id), *here]
-    return dict.fromkeys(identifier for commit in reversed(made) for identifier in commit.trailers.ids)
 
 
 def _changes(memory: Memory, session: Session, before: str, running: Running | None) -> Iterator[FileChange]:

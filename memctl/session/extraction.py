@@ -14,13 +14,13 @@ import msgspec
 
 from memctl.record.required_text import is_meaningful
 from memctl.session import edits, tool_calls
-from memctl.statements import completion, cues, dialogue, labels, lines, plans, reader, sentences, titles, units, wishes
-from memctl.statements.dialogue import USER, FreeStatement, Topic, Turn
+from memctl.statements import completion, cues, dialogue, labels, plans, reader, sentences, titles, units, wishes
+from memctl.statements.dialogue import USER, FreeStatement, Turn
 from memctl.statements.statement import Statement
-from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.text.similarity import comparable
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
+from memctl.transcript.user_words import words_of_refusal
 
 _PHRASES = {
     labels.BLOCKER: re.compile(r"\b(?:is|are|am|we're|i'm) blocked (?:by|on|until)\b", re.IGNORECASE),
@@ -29,9 +29,6 @@ _PHRASES = {
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b(?:\([^()\n]*\))?[: ]*(.+)")
 # How a text under the label of a decision begins if nothing is decided yet.
 _UNDECIDED = re.compile(r"(?:whether|if|why|how|none|no) ", re.IGNORECASE)
-# What an agent says that it will do is a step, not a decision.
-_STEP = re.compile(r"(?:[^.]*[,:;\u2014-] )?(?:i'll|i will|i'm going to|i need|let me|i see)\b", re.IGNORECASE)
-_RELATIVE = re.compile(r"\bthe \w+ (?:i|we) \w+ ", re.IGNORECASE)
 # A question about what to do next says nothing about the project.
 _NEXT = re.compile(
     r"\b(?:what (?:would you like|do you want|should (?:i|we) do|to do|next|now)|do next|(?:ready"
@@ -50,7 +47,8 @@ _LABELS = {
 _REPORT = 1_000  # characters from which a message counts as a report
 _COUNTED = re.compile(r"\W*(?:bug|issue|problem)s? ?#?\d{1,2}\b", re.IGNORECASE)
 _MOMENT = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]{0,30}\] +|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)? +")
-_CELL = 5  # words from which a table's cell counts as a sentence, and an answer can be read without its question
+_MEASURE = re.compile(cues.MEASURE, re.IGNORECASE)
+_WHOLE = 5  # words from which an answer can be read without its question
 _TOPIC = 3  # words of a title that names a topic and not the decision
 _MOST_OF_KIND = 3  # learnings or issues that a message shorter than a report may state one by one
 _IS_CODE = re.compile(r"\A[^\n]{0,100}\n?```")  # a description that is a code block, with at most a line before it
@@ -62,16 +60,11 @@ _SAYS_MOST = {
 _OF_STATE = {"status": labels.STATE, "blockers": labels.BLOCKER} | dict.fromkeys(
     ("next_actions", "substeps_remaining"), labels.NEXT
 )
-_SHORT, _LONG = 12, 600  # the least and the most characters of a sentence that is searched
+_LONG = 600  # the most characters of a sentence that is searched
 _LONGEST_NOTHING = 60  # characters of a text that says "none"
 _PLACEHOLDER = "[Evicted: "  # the beginning of the placeholder for an evicted message (rules.md#window-eviction)
 _MOST = 200_000  # characters of a message; a longer one was pasted
 _PLAN = "ExitPlanMode"
-# The beginnings of prompts that the agent's program wrote, not the user; and a command for it, without arguments.
-_OF_HOST = lazy_regex(
-    r"\s*(?:Operation stopped by hook|Read the output file to retrieve|Full transcript available at"
-    r"|<(?:agent|bash|command|local-command|system|task)-[a-z-]+>|\[Request interrupted|/[\w:.-]+\s*$)"
-)
 
 
 class Extract(msgspec.Struct, frozen=True):
@@ -127,29 +120,16 @@ def of_events(events: Iterable[Event], *, is_later_part: bool = False) -> list[E
         if not event.agent and event.kind in (PROMPT, CALL):
             has_edits = event.kind == CALL and (has_edits or tool_calls.is_edit(event))
         for extract in _once(list(_of_event(event, has_edits=has_edits)), free.get(place, [])):
-            key = (extract.label, comparable(extract.text))
+            key = (extract.label, comparable(_MEASURE.sub("#", extract.text)))
             extract = msgspec.structs.replace(extract, place=place)
             old = extracts.get(key)
-            if old is None or (extract.explicit and not old.explicit) or (extract.reason and not old.reason):
+            is_new_value = old is not None and comparable(old.text) != comparable(extract.text)
+            if is_new_value or extract.label in (labels.NEXT, labels.STATE, labels.BLOCKER):
+                extracts.pop(key, None)  # a repeated statement, or a later one on a measure, is at its latest place
                 extracts[key] = extract
-            elif extract.label in (labels.NEXT, labels.STATE, labels.BLOCKER):
-                del extracts[key]  # a repeated statement moves to its latest place
+            elif old is None or (extract.explicit and not old.explicit) or (extract.reason and not old.reason):
                 extracts[key] = extract
-    return list(
-        _each_cause_once([extract for extract in extracts.values() if not _is_part(extract, extracts.values())])
-    )
-
-
-def _each_cause_once(extracts: Sequence[Extract]) -> Iterator[Extract]:
-    """Yield statements without the learnings of an agent that say again what an earlier learning of it says."""
-    known: list[Topic] = []
-    for extract in extracts:
-        if extract.label == labels.LEARNING and extract.source == ANSWER:
-            topic = Topic.of(extract.text)
-            if not extract.explicit and any(topic.is_same(other) for other in known):
-                continue
-            known.append(topic)
-        yield extract
+    return list(extracts.values())
 
 
 def _turns(events: Sequence[Event]) -> Iterator[Turn]:
@@ -163,8 +143,10 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
         if event.agent:
             if event.kind == CALL and tool_calls.is_edit(event):
                 yield Turn(dialogue.EDIT, "", place)
-        elif event.kind == PROMPT and not is_of_host(event.text):
-            yield Turn(USER, event.text, place)
+        elif event.kind == PROMPT:
+            before = events[place - 1] if place else event
+            is_refusal = before.kind == RESULT and before.is_error and words_of_refusal(before.text) == event.text
+            yield Turn(USER, event.text, place, is_refusal)
         elif event.kind == ANSWER:
             yield Turn(dialogue.AGENT, event.text, place)
         elif event.kind == CALL:
@@ -184,14 +166,6 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
         elif event.kind == RESULT and isinstance(answers := event.details.get("answers"), dict):
             questions = [answer for answer in answers.values() if isinstance(answer, str) and "?" in answer]
             yield Turn(USER, "\n".join(questions), place)
-
-
-def is_of_host(prompt: str) -> bool:
-    """Return whether a prompt was written by the agent's program, such as `<task-notification>…`, or is for it alone.
-
-    It is for the program if it is only a command, such as `/review`.
-    """
-    return _OF_HOST.match(prompt) is not None
 
 
 def _without_placeholders(event: Event) -> Event:
@@ -250,14 +224,8 @@ def _of_event(event: Event, *, has_edits: bool) -> Iterator[Extract]:
             ]  # each is the user's word
             made = [extract for extract in made if extract not in own]
             made = [*own, *_join_reported(made, event.text, has_edits=has_edits and event.kind == ANSWER)]
-        loose = _unlabelled(event.text) if event.kind != DIGEST and len(event.text) <= _MOST else ()
-        if event.kind == ANSWER:  # the main agent's learnings come from the dialogue
-            loose = tuple(
-                extract
-                for extract in loose
-                if not _is_next(extract) and (event.agent or extract.label != labels.LEARNING)
-            )
-        for extract in (*made, *loose):
+        free = _unlabelled(event.text) if event.kind != DIGEST and len(event.text) <= _MOST else ()
+        for extract in (*made, *free):
             yield msgspec.structs.replace(extract, source=event.kind, moment=event.moment, line=event.line)
 
 
@@ -294,15 +262,6 @@ def _is_no_issue(extract: Extract, *, has_edits: bool) -> bool:
     if _IS_CODE.search(extract.statement.text("description")):
         return True
     return bool(_REPAIR.match(extract.text) or (has_edits and _COUNTED.match(extract.statement.source)))
-
-
-def _is_next(decision: Extract) -> bool:
-    """Return whether an agent's sentence announces its next step instead of stating a decision."""
-    return (
-        decision.label == labels.DECISION
-        and not decision.alternatives
-        and bool(_STEP.match(decision.text) or _RELATIVE.match(decision.text))
-    )
 
 
 def _labelled(text: str) -> tuple[Extract, ...]:
@@ -368,58 +327,23 @@ def _nothing() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)  # a session's messages are read again with each part
 def _unlabelled(text: str) -> tuple[Extract, ...]:
-    """Return the decisions, issues and learnings of a text that have no label but the usual wording.
-
-    A rejection right after a decision is one of its alternatives.
-    """
+    """Return what the sentences of a text state without a label: decisions, blockers, numbered issues, percentages."""
+    labelled = {line for made in reader.read(text) for line in range(made.line, made.end + 1)}
     extracts: list[Extract] = []
-    is_after_decision = False
-    for sentence in _each_sentence(text):
-        stated = sentences.kind_of(sentence)
-        made = list(_of_sentence(sentence, stated))
-        if is_after_decision and made and stated == sentences.REJECTED:
-            extracts[-1] = msgspec.structs.replace(extracts[-1], alternatives=(*extracts[-1].alternatives, sentence))
-            continue
-        extracts += made
-        is_after_decision = bool(made) and stated == sentences.DECISION and made[-1].label == labels.DECISION
-    return tuple(extracts)
-
-
-def _each_sentence(text: str) -> Iterator[str]:
-    """Yield the sentences and table rows of a text that are not under a label, and "" for each other part."""
-    whole = [made for made in reader.read(text) if made.kind in _SAYS_MOST]
-    labelled = {line for made in whole for line in range(made.line, made.end + 1)}
     for unit in units.units(text):
-        if unit.line in labelled:
-            yield ""
-        elif unit.form == units.TABLE:
-            yield from (
-                row.text
-                for row in lines.lines_of(unit.text)
-                if len(row.text.split()) >= _CELL and not lines.role_of(row.text)
-            )
-        else:
-            is_bare = unit.form == units.SENTENCE and not lines.role_of(unit.text)
-            yield cues.NUMBERED.sub("", _MOMENT.sub("", units.without_marks(unit.text))) if is_bare else ""
-
-
-def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
-    """Yield the extracts of a sentence; `stated` is its kind: DECISION, REJECTED, LESSON or "" of `sentences`."""
-    if not _SHORT <= len(sentence) <= _LONG or sentence.endswith(("?", ":")):
-        return
-    if stated in (sentences.DECISION, sentences.REJECTED):
-        choice = sentences.choice_in(sentence)
-        if wishes.has_object(choice.text):  # not "We chose it"
-            yield Extract(labels.DECISION, choice.text, False, choice.reason, choice.alternatives)
-    elif stated == sentences.LESSON:
-        yield Extract(labels.LEARNING, sentence, False)
-    else:
+        if unit.form != units.SENTENCE or unit.line in labelled or len(unit.text) > _LONG:
+            continue
+        sentence = cues.NUMBERED.sub("", _MOMENT.sub("", units.without_marks(unit.text)))
+        if sentences.kind_of(sentence) in (sentences.DECISION, sentences.REJECTED):
+            choice = sentences.choice_in(sentence)
+            if wishes.has_object(choice.text):  # not "We chose it"
+                extracts.append(Extract(labels.DECISION, choice.text, False, choice.reason, choice.alternatives))
         for label, phrase in _PHRASES.items():
-            if phrase.search(sentence) and not (label == labels.ISSUE and cues.OVER.search(sentence)):
-                yield Extract(label, sentence, False)
-                break
-    for percent in completion.in_sentences(sentence)[:1]:
-        yield Extract(labels.STATE, completion.statement(percent), False)
+            if phrase.search(sentence) and not (cues.OVER.search(sentence) or sentence.endswith(("?", ":"))):
+                extracts.append(Extract(label, sentence, False))
+        for percent in completion.in_sentences(sentence)[:1]:
+            extracts.append(Extract(labels.STATE, completion.statement(percent), False))
+    return tuple(extracts)
 
 
 def _todos(event: Event) -> Iterator[Extract]:
@@ -450,7 +374,7 @@ def _choices(event: Event) -> Iterator[Extract]:
                 PROMPT,
                 event.moment,
                 line=event.line,
-                title=name if not is_offered and len(name.split()) >= _CELL else f"{name} ({one_line(wording)})",
+                title=name if not is_offered and len(name.split()) >= _WHOLE else f"{name} ({one_line(wording)})",
             )
 
 
@@ -469,16 +393,3 @@ def _options(event: Event, question: str) -> list[str]:
             names = [option.get("label") for option in entry["options"] if isinstance(option, dict)]
             return [one_line(name)[:_LONG] for name in names if isinstance(name, str)]
     return []
-
-
-def _is_part(extract: Extract, extracts: Iterable[Extract]) -> bool:
-    """Return whether an unlabelled statement repeats a labelled one."""
-    if extract.explicit:
-        return False
-    key = comparable(extract.text)
-    return not key or any(
-        other.explicit
-        and other.label == extract.label
-        and (key in comparable(other.text) or comparable(other.text) in key)
-        for other in extracts
-    )

@@ -17,17 +17,25 @@ from memctl.session import steps, tool_calls
 from memctl.text.fit import cut
 from memctl.transcript.events import CALL, RESULT, Event
 
-# Lines that name the failing test, place or error code; the first of them says most.
-_SPECIFIC = (
+# Lines that name the failing test; a test that passes may have them in its log.
+_TESTS = (
     r"(?:FAILED|ERROR) \S+(?:::|\.py\b).*",  # pytest
     r"(?:FAIL|ERROR): \w+ \(.+\).*",  # unittest
-    r"error\[\w+\]: .+",  # rustc
     r"test \S+ \.\.\. FAILED",
     r"thread '.*' panicked at .+",
     r"[ \t]{0,20}--- FAIL: .+",  # go
     r"(?:FAIL|[ \t]{0,20}[\u2715\u2717\u00d7]) {1,9}\S.*",  # jest, vitest
+    r"\(fail\) .+",  # bun
     r"not ok \d+ .+",  # TAP
     r"rspec \./\S+:\d+ .+",
+    r"\[ERROR\] \S.*",  # maven
+    r"npm (?:ERR!|error) (?!code |errno |path |syscall |A complete log|\s|This is probably).+",
+    r"E: \S.+",  # apt
+    r"ERROR: .+",  # pip, bazel
+)
+# Lines that name a place in code, or an error code.
+_PLACES = (
+    r"error\[\w+\]: .+",  # rustc
     r"\S+?\(\d+,\d+\): error [A-Z]+\d+: .+",  # tsc, msbuild
     r"\S+:\d+:\d+ - error TS\d+: .+",
     r"(?:\[[\w:.-]+\] )?\S+\.\w{1,5}:\d+:\d+: (?!warning|note|info|help)\S.*",  # go, golangci-lint, swiftc
@@ -35,11 +43,8 @@ _SPECIFIC = (
     r"\S+:\d+:\d+: [A-Z]{1,4}\d{3,4} .+",  # ruff, flake8
     r"[ \t]{1,9}\d+:\d+ {1,9}error .+",  # eslint
     r".*\bundefined reference to .+",
-    r"\[ERROR\] \S.*",  # maven
-    r"npm (?:ERR!|error) (?!code |errno |path |syscall |A complete log|\s|This is probably).+",
-    r"E: \S.+",  # apt
-    r"ERROR: .+",  # pip, bazel
 )
+_SPECIFIC = (*_TESTS, *_PLACES)  # the first of these lines says most
 # Lines that report an error without a place.
 _GENERAL = (
     r"error: .+",  # cargo, git
@@ -58,16 +63,35 @@ _COUNTS = (
     r"test result: FAILED\..*",
     r"FAIL(?:\t.*)?",  # go
     r" {0,9}Tests?(?: Files| Suites)?:? +(?:\d+ \w+[,|] *){0,5}[1-9]\d* failed.*",  # jest, vitest
-    r"[ \t]{1,9}[1-9]\d* failing\b.*",  # mocha
+    r"[ \t]{1,9}[1-9]\d* (?:failing\b.*|fail)",  # mocha, bun
     r"# fail [1-9]\d*",
     r"\d+ examples?, [1-9]\d* failures?.*",  # rspec
     r"Tests: \d+, .*\b(?:Failures|Errors): [1-9].*",  # phpunit
-    r"Tests run: \d+, (?:Failures: [1-9]|Failures: 0, Errors: [1-9]).*",
+    r"(?:\[\w+\] )?Tests run: \d+, (?:Failures: [1-9]|Failures: 0, Errors: [1-9]).*",
     r"Found [1-9]\d* errors?\b(?!.*\b0 remaining).*",  # mypy, ruff, tsc
     r"\u2716 [1-9]\d* problems? \([1-9]\d* errors?.*",  # eslint
     r"BUILD FAILURE|BUILD FAILED.*|Build FAILED\.|FAILURE: Build failed.*",
     r"Failed! {1,9}- Failed: {1,9}[1-9].*",  # dotnet
     r"[\d.]+% tests passed, [1-9]\d* tests? failed.*",  # ctest
+)
+# Lines that sum up a run without a failure.
+_PASSES = (
+    r"=+ .{0,200}\b\d+ passed\b.{0,200} in [\d.]+m?s.*|\d+ passed\b.{0,200} in [\d.]+m?s.*",  # pytest
+    r"Ran \d+ tests? in [\d.]+s",  # unittest
+    r" {0,9}Tests?:? +(?:\d+ \w+[,|] *){0,5}\d+ passed\b.*",  # jest, vitest
+    r"[ \t]{0,9}0 fail",  # bun
+    r"ok {0,2}\t\S+\t(?:[\d.]+s|\(cached\)).*",  # go
+    r"test result: ok\..*",  # cargo
+    r"(?:\[INFO\] )?BUILD SUCCESS(?:FUL in .*)?",  # maven, gradle
+    r"(?:\[\w+\] )?Tests run: \d+, Failures: 0, Errors: 0.*",
+    r"Found 0 errors\b.*|Success: no issues found.*|All checks passed!",  # tsc, mypy, ruff
+    r"\u2716 \d+ problems? \(0 errors.*",  # eslint
+    r"[ \t]{1,9}\d+ passing\b.*",  # mocha
+    r"\d+ examples?, 0 failures.*",  # rspec
+    r"OK \(\d+ tests?, \d+ assertions?\)",  # phpunit
+    r"# fail 0",
+    r"Passed! {1,9}- Failed: {1,9}0.*|Build succeeded\.|Test Run Successful\.",  # dotnet
+    r"100% tests passed, 0 tests failed.*",  # ctest
 )
 
 
@@ -76,7 +100,7 @@ def _lines(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"^(?:{pattern})$" for pattern in patterns), re.MULTILINE)
 
 
-_TIMES = re.compile(r" in [\d.]+ ?(?:ms?|s|seconds?)?(?: \([\d:]+\))?[ =]*$| \([\d.]+ ?m?s\)$")
+_TIMES = re.compile(r" in [\d.]+ ?(?:ms?|s|seconds?)?(?: \([\d:]+\))?[ =]*$| [(\[][\d.]+ ?m?s[)\]]$")
 
 
 def failing_line(output: str) -> str:
@@ -85,10 +109,13 @@ def failing_line(output: str) -> str:
     Durations are removed, so that the same failure gives the same line in each run: "2 failed, 3 passed in 0.1s" gives
     "2 failed, 3 passed".
     """
-    match = next(
-        (found for patterns in (_SPECIFIC, _GENERAL, _COUNTS) if (found := _lines(patterns).search(output))),
-        None,
-    )
+    searched: list[tuple[tuple[str, ...], str]] = [(patterns, output) for patterns in (_SPECIFIC, _GENERAL, _COUNTS)]
+    if not _lines(_COUNTS).search(output):
+        # A summary without failures is the truth on what stands before it, but for what a compiler says.
+        end = max((found.end() for found in _lines(_PASSES).finditer(output)), default=0)
+        searched = [(_PLACES, output), (_TESTS, output[end:]), (_GENERAL, output[end:])] if end else searched
+    matches = (_lines(patterns).search(text) for patterns, text in searched)
+    match = next(filter(None, matches), None)
     if match is None:
         return ""
     line = match[0].strip().strip("=").strip()
@@ -133,6 +160,10 @@ _NOT_MADE = (
     "request interrupted by user",
     "user rejected",
     "sibling tool call errored",
+    "requires approval",
+    "requires user confirmation",
+    "denied by policy",
+    "haven't granted it yet",
 )
 _LOOKED_AT = 20_000  # characters of a result that are searched
 _LONGEST = 300  # characters of an error's message
@@ -232,7 +263,12 @@ def is_failure(result: Event, call: Event) -> bool:
         return True
     if result.details and not _HIDING.search(command):
         return False
-    return steps.is_doing(call) and bool(_TRACEBACK.search(text) or failing_line(text))
+    return steps.is_doing(call) and bool(failing_line(text) or (_TRACEBACK.search(text) and not _passes(text)))
+
+
+def _passes(text: str) -> bool:
+    """Return whether an output sums up a run without a failure."""
+    return _lines(_PASSES).search(text) is not None and not _lines(_COUNTS).search(text)
 
 
 def _is_report(text: str) -> bool:

@@ -63,7 +63,6 @@ def _rename(before: str, after: str, cwd: str) -> Iterator[FileAction]:
 
 _PREFIXES = ("sudo", "env", "command", "nohup", "exec", "builtin", "nice", "stdbuf", "xargs", "time")
 _ASSIGNED = lazy_regex(r"[A-Za-z_]\w*=")
-_SHELLS = ("bash", "sh", "zsh", "dash")
 # Options whose value is the next word, which is not a file; one that takes two words is listed twice.
 _VALUED = {
     "head": "-n -c",
@@ -153,10 +152,8 @@ def _redirected(command: ShellCommand, cwd: str) -> Iterator[FileAction]:
 def _of_command(name: str, args: list[str], document: str, cwd: str) -> Iterator[FileAction]:
     if name == "git" and args:
         yield from _git(args, document, cwd)
-    elif name in _SHELLS:
-        at = next((place for place, arg in enumerate(args[:-1], 1) if re.fullmatch("-[a-z]*c", arg)), 0)
-        script = args[at] if at else document
-        yield from of_shell(script, cwd)
+    elif name in shell.SHELLS:
+        yield from of_shell(shell.inner_text(ShellCommand((name, *args))) or document, cwd)
     elif name in ("apply_patch", "applypatch", "patch"):
         yield from patched(document or "\n".join(args), cwd)
     elif name in _SIMPLE:

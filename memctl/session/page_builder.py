@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memctl.record import session_page
+from memctl.record.kinds import DECISION, ISSUE, LEARNING, Kind
 from memctl.record.session_page import SessionPage, TrailRow
 from memctl.record.task_state import DONE
 from memctl.session.extraction import CHOSEN, Extract
@@ -12,6 +13,7 @@ from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.trail import TrailEntry
 from memctl.statements import completion, labels
+from memctl.statements.dialogue import Topic
 from memctl.text.actions import CREATED, DELETED, MODIFIED, READ
 from memctl.text.characters import printable_line, redacted_line
 from memctl.text.credentials import redact
@@ -20,6 +22,7 @@ from memctl.text.markdown import code, inline
 from memctl.transcript.events import DIGEST, PROMPT
 
 _LONGEST = 600  # characters of an entry
+_MOST_COMMITS = 10  # the latest
 _FIGURES = ("duration_minutes", "turns", "answers", "tool_calls", "sub_agents", "compactions")
 OPEN, RESOLVED = "open", "resolved"
 IMPLIED = "(as said)"  # after a statement without a label
@@ -42,13 +45,22 @@ def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
         },
         lines={
             session_page.INTENT: tuple(_intent(summary)),
-            session_page.DECISIONS: tuple(_decision(decision, summary) for decision in summary.having(labels.DECISION)),
+            session_page.DECISIONS: (
+                *_records(summary, DECISION),
+                *(_decision(made, summary) for made in _unrecorded(summary, DECISION, labels.DECISION)),
+            ),
             session_page.STATE: tuple(_state(summary)),
             session_page.NEXT: tuple(map(text, summary.next_steps)),
             session_page.SAID: tuple(dict.fromkeys(map(text, summary.said))),
-            session_page.ISSUES: tuple(map(_finding, summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO))),
-            session_page.LEARNINGS: tuple(map(_finding, summary.having(labels.LEARNING))),
-            session_page.ERRORS: tuple(map(_failure, summary.errors)),
+            session_page.ISSUES: (
+                *_records(summary, ISSUE),
+                *map(_finding, _unrecorded(summary, ISSUE, labels.ISSUE, labels.BLOCKER, labels.TODO)),
+            ),
+            session_page.LEARNINGS: (
+                *_records(summary, LEARNING),
+                *map(_finding, _unrecorded(summary, LEARNING, labels.LEARNING)),
+            ),
+            session_page.ERRORS: (*map(_failure, summary.errors), *(form.line for form in summary.forms)),
         },
     )
 
@@ -109,6 +121,20 @@ def _intent(summary: SessionSummary) -> Iterable[str]:
         yield f"Scope changed: {text(scope)}"
 
 
+def _records(summary: SessionSummary, kind: Kind) -> Iterable[str]:
+    """Yield the session's records of a type as lines, such as "Round half to even (DEC-2025-11-04-003)"."""
+    for identifier in summary.records:
+        if identifier in summary.titles and identifier.startswith(f"{kind.prefix}-"):
+            yield f"{text(summary.titles[identifier])} ({identifier})"
+
+
+def _unrecorded(summary: SessionSummary, kind: Kind, *kinds: str) -> list[Extract]:
+    """Return the extracted statements with certain labels that no record of the session, of a type, is about."""
+    recorded = [Topic.of(title) for name, title in summary.titles.items() if name.startswith(f"{kind.prefix}-")]
+    made = summary.having(*kinds)
+    return [one for one in made if not any(Topic.of(one.text).is_same(topic) for topic in recorded)]
+
+
 def _decision(extract: Extract, summary: SessionSummary) -> str:
     parts = [text(extract.text)]
     if extract.reason and extract.reason != CHOSEN:  # a mark says who chose
@@ -146,6 +172,8 @@ def _state(summary: SessionSummary) -> Iterable[str]:
         yield f"Blocker: {text(extract.text)}"
     if latest := latest_changes(summary):
         yield f"Last changed: {', '.join(session_page.span(_path(path)) for path in latest)}"
+    for commit, subject in summary.commits[-_MOST_COMMITS:]:
+        yield f"Committed {commit}: {text(subject)}"
     if summary.records:
         yield f"Recorded: {', '.join(summary.records)}"
     if summary.last_word:

@@ -127,7 +127,7 @@ def _artifacts(summary: SessionSummary, session: Session, places: Places) -> Ite
             written = next((event.arguments[name] for name in _PATHS if isinstance(event.arguments.get(name), str)), "")
             if written and not result.is_error and not trail.is_without_effect(event, result):
                 path, _ = places.locate(written, event.cwd)
-                if path not in known:
+                if path and path not in known:
                     yield Probe(ARTIFACT, FILES, _path(path))
 
 

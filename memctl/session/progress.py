@@ -62,7 +62,9 @@ Line = Callable[[str, int], str]
 class Progress(msgspec.Struct, frozen=True):
     """The `state` of a session's task so far, and what is known of the agent's own task list.
 
-    - `created` are the texts of the tasks that the agent created, in the order of their numbers.
+    - `created` are the texts of the tasks that the agent created, in the order of their numbers; "" if not known.
+    - `is_worked_on` says that files were changed since the agent wrote its task list.
+    - `offers` is what the agent's last message offers to do, until the user's next prompt.
     - `is_over` says that the agent's task list is finished, so that the next prompt may set a new goal.
     - `is_compacted` says that the context was compacted after the goal was set. Then a prompt may set a new goal, too,
       even without a finished task list.
@@ -72,6 +74,24 @@ class Progress(msgspec.Struct, frozen=True):
     created: tuple[str, ...] = ()
     is_over: bool = False
     is_compacted: bool = False
+    is_worked_on: bool = False
+    offers: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> TaskState:
+        """The state with the agent's last offers as next actions, as far as no step or action says the same.
+
+        It is without a task list of which no task was ever begun although files were changed since, because such a list
+        says nothing about the progress.
+        """
+        state = self.state
+        is_idle = self.is_worked_on and all(
+            step.status == PLANNED and step.evidence == TASK_LIST for step in state.steps
+        )
+        steps_shown = () if is_idle else state.steps
+        known = [Topic.of(text) for text in (*state.next_actions, *(step.text for step in steps_shown))]
+        new = [text for text in self.offers if not any(Topic.of(text).is_same(topic) for topic in known)]
+        return msgspec.structs.replace(state, steps=steps_shown, next_actions=(*state.next_actions, *new)[:MOST_LINES])
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -106,10 +126,12 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
     turns = _Turns()
     for place, event in enumerate(part.events):
         made = turns.take(made, event)
-        if event.agent:
-            continue
+        if event.kind == CALL and tool_calls.is_edit(event):
+            made = msgspec.structs.replace(made, is_worked_on=True)
+        if event.agent and (event.kind != CALL or task_list.is_list(event.tool)):
+            continue  # what a sub-agent does counts as the session's work, and its list is its own
         if event.kind == PROMPT:
-            made = _after_prompt(made, event.text, line)
+            made = _after_prompt(msgspec.structs.replace(made, offers=()), event.text, line)
         elif event.kind == COMPACTION:
             made = msgspec.structs.replace(made, is_compacted=True)
         elif event.kind == CALL:
@@ -125,9 +147,11 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_li
 
 
 def next_actions(events: Sequence[Event], found: Sequence[Extract]) -> tuple[str, ...]:
-    """Return the next actions that the last message with any states, without those that a later turn took up."""
-    is_stated = any(extract.label == labels.NEXT for extract in found)
-    return advance(Progress(), Part(events, found)).state.next_actions if is_stated else ()
+    """Return the next actions that the last message with any states, without those that a later turn took up.
+
+    What the agent's last message offers to do is among them, if the user said nothing after it.
+    """
+    return advance(Progress(), Part(events, found)).shown.next_actions
 
 
 class _Turns:
@@ -206,7 +230,7 @@ def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
         steps=(),
         next_actions=(),
     )
-    return Progress(state)
+    return Progress(state, before.created)
 
 
 def is_task(prompt: str) -> bool:
@@ -235,7 +259,7 @@ def constraints_in(prompt: str) -> list[str]:
 
 def _after_call(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
     if task_list.is_of_tasks(event.tool):
-        return _after_task_call(before, event, by, line)
+        return _after_task_call(before, event, result, by, line)
     made = _commit_of(event, result)
     if made is None:
         return before
@@ -246,7 +270,7 @@ def _after_call(before: Progress, event: Event, result: Event | None, by: str, l
     return msgspec.structs.replace(before, state=state)
 
 
-def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Progress:
+def _after_task_call(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
     """Return the progress after a call that creates, updates or replaces the agent's tasks."""
     state, created = before.state, before.created
     if task_list.is_list(event.tool):
@@ -257,7 +281,7 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
         steps_now = put_steps(state.steps, dated, lambda step: step.evidence != TASK_LIST)
     elif (subject := task_list.new_task(event)) is not None:
         text = line(subject, LONGEST_LINE)
-        created = (*created, text)
+        created = task_list.with_task(created, text, result)
         planned = Step(text, PLANNED, evidence=TASK_LIST)
         steps_now = reach(state.steps, planned) if is_meaningful(text) else state.steps
     else:
@@ -271,16 +295,23 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
             steps_now = tuple(step for step in state.steps if key(step.text) != key(text) or step.status == DONE)
     state = msgspec.structs.replace(state, steps=limit_steps(steps_now))
     is_over = bool(state.steps) and all(step.status == DONE for step in state.steps)
-    return Progress(_without_done(state), created, is_over, before.is_compacted)
+    return Progress(_without_done(state), created, is_over, before.is_compacted, offers=before.offers)
 
 
 def tasks_of(events: Sequence[Event]) -> list[Step]:
     """Return the steps in the main agent's task list; without one, those in the last message that lists tasks."""
     made = Progress()
+    results = {event.call: event for event in events if event.kind == RESULT and event.call}
     for event in events:
-        if event.kind == CALL and not event.agent and task_list.is_of_tasks(event.tool):
-            made = _after_task_call(made, event, "", plain_line)
-    return [*made.state.steps] or task_list.in_texts(events)
+        if (
+            event.kind == CALL
+            and task_list.is_of_tasks(event.tool)
+            and not (event.agent and task_list.is_list(event.tool))
+        ):
+            made = _after_task_call(made, event, results.get(event.call), "", plain_line)
+        elif event.kind == CALL and tool_calls.is_edit(event):
+            made = msgspec.structs.replace(made, is_worked_on=True)
+    return [*made.shown.steps] or task_list.in_texts(events)
 
 
 def _listed_step(step: Step, event: Event, by: str, line: Line) -> Step:
@@ -301,7 +332,8 @@ def _after_answer(before: Progress, event: Event, by: str, line: Line) -> Progre
         bare = what.strip(" `'\"")
         for text in known or ([bare] if _PATH.fullmatch(bare) else []):
             state = _with_step(state, line(text, LONGEST_LINE), claim)
-    return msgspec.structs.replace(before, state=state)
+    offers = tuple(line(text, LONGEST_LINE) for text in wishes.offers(event.text))
+    return msgspec.structs.replace(before, state=state, offers=offers)
 
 
 def _sentences(text: str) -> list[str]:

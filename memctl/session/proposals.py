@@ -254,7 +254,8 @@ def _state(summary: SessionSummary) -> list[Proposal]:
     )
     content_fields = _labelled(stated)[0] if stated else {}
     goal = stated.statement.title if stated and stated.statement else summary.intent
-    if not steps and not summary.tasks and summary.completion is None:
+    is_stated = bool(summary.tasks or (steps and summary.having(labels.NEXT)))  # not only offered by the agent
+    if not is_stated and summary.completion is None:
         return []
     remaining = [redacted_line(task.text) for task in summary.tasks if task.status != DONE]
     ahead = [text for step in steps if (text := redacted_line(step)) not in remaining]
@@ -271,7 +272,7 @@ def _state(summary: SessionSummary) -> list[Proposal]:
     filled = {name: value for name, value in content.items() if value}
     values = _dated({"completion_percentage": summary.completion or 0}, summary.ended)
     title = _title(titles.goal_of(goal) if goal else f"Session {summary.id}")
-    return [Proposal(STATE.name, title, values, filled, bool(steps), is_sure=True)]
+    return [Proposal(STATE.name, title, values, filled, is_stated, is_sure=True)]
 
 
 def _title(text: str) -> str:

@@ -42,6 +42,8 @@ _LITERAL = {"$": "\ue000", "`": "\ue001", "{": "\ue002", "*": "\ue003", "?": "\u
 _SIGNS = "".join(_LITERAL)
 _RESTORED = {ord(mark): sign for sign, mark in _LITERAL.items()}
 _QUOTES = frozenset("'\"\\")
+SHELLS = ("bash", "sh", "zsh", "dash")
+_RUNS_TEXT = lazy_regex("-[a-z]*c")
 _KEYWORDS = ("if", "then", "else", "elif", "do", "while", "until", "!", "{", "time")
 
 
@@ -83,6 +85,25 @@ def commands(text: str) -> Iterator[ShellCommand]:
     """Yield the simple commands of a shell text, in their order."""
     reader = _ShellReader(text[:_MOST])
     yield from reader.commands()
+
+
+def inner_text(command: ShellCommand) -> str:
+    """Return the shell text that a command has another shell run, as `sh -c '…'` and `wsl -e sh -c '…'` do; or ""."""
+    words = command.words
+    if words and words[0].removesuffix(".exe") == "wsl":
+        place = next((number for number, word in enumerate(words) if word in ("-e", "--exec", "--")), 0)
+        words = words[place + 1 :]
+    if not words or words[0].rpartition("/")[2] not in SHELLS:
+        return " ".join(words) if words is not command.words else ""
+    place = next((number for number, word in enumerate(words[:-1]) if _RUNS_TEXT.fullmatch(word)), 0)
+    return words[place + 1] if place else ""
+
+
+def all_commands(text: str) -> Iterator[ShellCommand]:
+    """Yield the simple commands of a shell text, in their order, with those that its commands have other shells run."""
+    for command in commands(text):
+        inner = inner_text(command)
+        yield from all_commands(inner) if inner and len(inner) < len(text) else [command]
 
 
 class _ShellReader:

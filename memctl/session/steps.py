@@ -8,7 +8,7 @@ later, the failed step counts as successful as well: a run of all tests covers a
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from memctl.session import shell, tool_calls
 from memctl.session.shell import ShellCommand
@@ -64,7 +64,7 @@ def of_call(call: Event) -> str:
     if not command:
         path = next((touch.path for touch in tool_calls.touched(call)), "")
         return f"{call.tool} {path}".strip()
-    simple_commands = [simple for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE]
+    simple_commands = list(_commands(command))
     doing = [simple for simple in simple_commands if not _is_reader(simple)]
     checks = [simple for simple in doing if _CHECKS.match(key(simple.text))]
     return cut(one_line(next((simple.text for simple in (*checks[-1:], *doing, *simple_commands)), command)), _LONGEST)
@@ -80,8 +80,7 @@ def of_success(call: Event) -> frozenset[str]:
     command = tool_calls.command_of(call.arguments)
     if _PARTED.search(command):
         return frozenset({key(of_call(call))})
-    successes = (simple.text for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE)
-    return frozenset(map(key, (of_call(call), *successes)))
+    return frozenset(map(key, (of_call(call), *(simple.text for simple in _commands(command)))))
 
 
 def program(step: str) -> str:
@@ -107,7 +106,7 @@ def programs(call: Event) -> frozenset[str]:
     Tests of a compiled language include its build: `go test ./... && mypy src` gives {"go test", "go build", "mypy"}. A
     task with the name "lint" includes every linter.
     """
-    texts = (simple.text for simple in shell.commands(tool_calls.command_of(call.arguments)) if simple.words)
+    texts = (simple.text for simple in shell.all_commands(tool_calls.command_of(call.arguments)) if simple.words)
     names = frozenset(filter(None, map(program, texts)))
     linters = _LINTERS if any(name.endswith(" lint") for name in names) else frozenset[str]()
     return names | linters | {_BUILT[name] for name in names if name in _BUILT}
@@ -116,9 +115,12 @@ def programs(call: Event) -> frozenset[str]:
 def is_doing(call: Event) -> bool:
     """Return whether a call runs a program that does more than show text, unlike `cat` and `git log`."""
     command = tool_calls.command_of(call.arguments)
-    return any(
-        not _is_reader(simple) for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE
-    )
+    return any(not _is_reader(simple) for simple in _commands(command))
+
+
+def _commands(text: str) -> Iterator[ShellCommand]:
+    """Yield the simple commands of a shell text that do more than lead to another one, such as `cd`."""
+    return (simple for simple in shell.all_commands(text) if simple.words and simple.words[0] not in _ASIDE)
 
 
 def _is_reader(simple: ShellCommand) -> bool:

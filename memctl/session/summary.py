@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.record.task_state import DONE, Step, TaskState
-from memctl.session import extraction, failures, progress
+from memctl.session import extraction, failures, progress, working_forms
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.trail import Trail
+from memctl.session.working_forms import WorkingForm
 from memctl.statements import completion, labels, plans, titles
 from memctl.text import timestamps
 from memctl.text.actions import CREATED, DELETED, MODIFIED
@@ -23,6 +24,7 @@ _INTENT = 800  # characters of the prompt that says what a session is for
 _FIRST = 4  # prompts, of which one may say it
 SHORT_PROMPT = 300  # characters below which a prompt is quoted on the page
 _LAST_WORD = 600  # characters of the agent's last message
+_BARE_COMMAND = lazy_regex(r"/[\w:.-]+\s*")
 _MARKS = lazy_regex(r"(?m)\*\*|^ *(?:#+|>|[-*_]{3,}$)")  # of Markdown, which mean nothing on one line
 
 
@@ -69,7 +71,9 @@ class SessionSummary(msgspec.Struct, frozen=True):
     - `found` are the extracted statements, but those that say that the scope of the work changed are in `scope`.
     - `failures` are the commands and other tool calls that failed, and `succeeded` those whose last run succeeded.
     - `tasks` is the agent's task list, and `ahead` are the next actions that a message states and no later turn did.
-    - `records` are the ids of the records that the session created or changed.
+    - `records` are the ids of the records that the session created or changed, and `titles` their titles by id.
+    - `forms` are commands that were called wrongly and worked in another form.
+    - `commits` are the ids and subjects of the session's commits, the earliest first.
     - `last_word` is the agent's last message, and `said` are the other short prompts.
     """
 
@@ -89,9 +93,12 @@ class SessionSummary(msgspec.Struct, frozen=True):
     succeeded: frozenset[str] = frozenset()
     tasks: tuple[Step, ...] = ()
     ahead: tuple[str, ...] = ()
-    records: tuple[str, ...] = ()  # ids of records that the session created or changed
-    last_word: str = ""  # the agent's last message
-    said: tuple[str, ...] = ()  # the short prompts, without the one that is the intent
+    records: tuple[str, ...] = ()
+    titles: dict[str, str] = {}
+    commits: tuple[tuple[str, str], ...] = ()
+    forms: tuple[WorkingForm, ...] = ()
+    last_word: str = ""
+    said: tuple[str, ...] = ()
     metrics: SessionMetrics = SessionMetrics()
     prose: Prose = Prose()
 
@@ -158,6 +165,7 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         found=tuple(extract for extract in extracts if extract.label != labels.SCOPE),
         failures=tuple(failures.of_events(session.events)),
         succeeded=failures.succeeded(session.events),
+        forms=tuple(working_forms.of_events(session.events)),
         tasks=tuple(progress.tasks_of(session.events)),
         ahead=progress.next_actions(session.events, extracts),
         last_word=cut_at_word(one_line(_MARKS.sub("", answers[-1].text)), _LAST_WORD) if answers else "",
@@ -169,11 +177,11 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
 def _aims(prompts: Sequence[Event]) -> list[Event]:
     """Return the prompts that say what a session is for: the first that names a task, or else the first of all.
 
-    It is one of the user's first prompts. If these begin with a bare command, such as `/review`, the command is
-    returned as well, because it stands for a task.
+    It is one of the user's first prompts. If these begin with a command, such as `/review`, the command is returned as
+    well, because it stands for a task.
     """
-    own = [event for event in prompts if not extraction.is_of_host(event.text)][:_FIRST]
-    commands = [event for event in prompts[:1] if event.text.startswith("/") and event not in own]
+    own = [event for event in prompts if not _BARE_COMMAND.fullmatch(event.text)][:_FIRST]
+    commands = [event for event in prompts[:1] if event not in own]
     return [*commands, *([event for event in own if not titles.is_chat(event.text)] or own)[:1]]
 
 

@@ -19,6 +19,8 @@ _STATUSES: dict[str, Status] = {
     "pending": PLANNED,
 }
 _DROPPED = ("deleted", "cancelled", "canceled")
+_NUMBER = re.compile(r"\bTask #([1-9]\d{0,6}) created\b")
+_MOST_TASKS = 10_000  # numbers of a session's tasks
 _IS_BEGUN = re.compile(r"\bin progress\b", re.IGNORECASE)
 _WHOLE, _SINGLE = ("todowrite", "updateplan", "writetodos"), ("TaskCreate", "TaskUpdate")
 
@@ -48,12 +50,21 @@ def task_list(arguments: Mapping[str, Any]) -> list[Step] | None:
 
 
 def new_task(event: Event) -> str | None:
-    """Return the text of the task that a call adds to the agent's task list, None if it adds none.
-
-    The call gives the task no number: tasks are numbered from 1 in the order in which they are added.
-    """
+    """Return the text of the task that a call adds to the agent's task list, None if it adds none."""
     subject = event.arguments.get("subject") if event.tool == "TaskCreate" else None
     return one_line(subject) if isinstance(subject, str) else None
+
+
+def with_task(created: tuple[str, ...], text: str, result: Event | None) -> tuple[str, ...]:
+    """Return the texts of all tasks by their numbers, from 1, with a task that was added.
+
+    Its number is in the `result` of the call that added it. Without a result it is the next number.
+    """
+    match = _NUMBER.search(result.text) if result is not None else None
+    number = min(int(match[1]), _MOST_TASKS) if match else len(created) + 1
+    texts = [*created, *[""] * (number - len(created))]
+    texts[number - 1] = text
+    return tuple(texts)
 
 
 def task_update(event: Event) -> tuple[int, Status | Literal[""] | None]:

@@ -21,8 +21,8 @@ _TOOLS = {
     DELETED: "delete deletefile removefile",
     READ: "read readfile readtextfile readmediafile view viewfile viewimage openfile notebookread readmanyfiles"
     " readmultiplefiles cat",
-    _SHELL: "bash shell execcommand runshellcommand runterminalcmd runcommand runinterminal localshell terminal"
-    " executecommand",
+    _SHELL: "bash shell powershell pwsh execcommand runshellcommand runterminalcmd runcommand runinterminal localshell"
+    " terminal executecommand",
 }
 _ACTIONS = {name: action for action, names in _TOOLS.items() for name in names.split()}
 _PATHS = (

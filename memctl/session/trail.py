@@ -32,6 +32,7 @@ _HOME = re.compile(r"^(?:/(?:home|Users)/[^/]+|/root|[A-Za-z]:/Users/[^/]+)/")
 _PATTERN = re.compile(r"[*?|{}<>$\n]|://")  # in a word of a command that is not the path of one file
 _MISSING = lazy_regex(r"(?i)([^\s'\":]+)['\"]?: no such file or directory(?!: )|no such file or directory: (\S+)")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_GIT = ".git"  # the folder, or in a linked worktree the file, whose content is Git's own
 
 
 class Places:
@@ -54,16 +55,17 @@ class Places:
     def locate(self, path: str, cwd: str) -> tuple[str, bool]:
         """Return a path relative to the session's repository and True, or an absolute path and False if it is outside.
 
-        `path` may be relative to the folder `cwd`, which is "" for the repository's top.
+        `path` may be relative to the folder `cwd`, which is "" for the repository's top. Of a file of Git's own, such
+        as `.git/index.lock`, the path is "".
         """
         path, cwd = _slashes(path), _slashes(cwd) or self.root
         if path.startswith("~") or _SCHEME.match(path):
             return path, False
         whole = posixpath.normpath(path if path.startswith("/") or _DRIVE.match(path) else posixpath.join(cwd, path))
-        for root in (self.root, self._top):
-            if whole.startswith(root.rstrip("/") + "/"):
-                return whole[len(root.rstrip("/")) + 1 :], True
-        return whole, False
+        roots = (root.rstrip("/") + "/" for root in (self.root, self._top))
+        inside = next((whole.removeprefix(root) for root in roots if whole.startswith(root)), "")
+        path = inside or whole
+        return ("", False) if _GIT in path.split("/") else (path, bool(inside))
 
 
 def _root(top: str, cwd: str) -> str:
@@ -250,6 +252,8 @@ class _Fold:
 
     def _touch(self, touch: FileAction, action: str, agent: str) -> None:
         path, is_inside = self._places.locate(touch.path, touch.cwd)
+        if not path:
+            return
         if touch.target and path in self._folders:
             path = posixpath.join(path, touch.target)
         is_folder = path in self._folders or path in (".", self._places.root) or touch.path.endswith("/")
@@ -289,6 +293,8 @@ class _Fold:
         if made.kind not in (labels.CHANGE, labels.READ) or not made.title:
             return
         path, is_inside = self._places.locate(made.title, "")
+        if not path:
+            return
         words = one_line(made.text("changes") or made.text("reason"))
         if path in self.entries:
             self._put(path, is_inside, READ, words, "")

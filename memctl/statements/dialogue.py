@@ -1,11 +1,10 @@
 """Find what a user and an agent state in a dialogue in ordinary sentences, with the speaker and the turn of each.
 
-A short consent such as "yes" is joined with the proposal that it answers. A request of the user, or a change that the
-agent agrees to make, counts as a decision only if files are changed afterwards. A request that only names a goal does
+A short consent such as "yes" is joined with the proposal that it answers. A request of the user counts as a decision
+only if files are changed afterwards. A request that only names a goal does
 not count, nor does what the first prompt says that the user wants to do: that is the session's intent. If nobody has
 stated a decision since the user's last prompt, the agent's report of what it changed counts as a decision. A statement
-replaces an earlier one about the same topic, except that an agent's statement does not replace the user's. A statement
-that its speaker takes back is dropped.
+replaces an earlier one about the same topic, except that an agent's statement does not replace the user's.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from functools import lru_cache
 import msgspec
 
 from memctl.statements import commit_text, plans, problems, replies, wishes
-from memctl.statements.sentences import DECISION, Choice
+from memctl.statements.sentences import DECISION, Choice, choice_in
 from memctl.statements.wishes import CONSTRAINT
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import stems
@@ -37,13 +36,15 @@ class Turn(msgspec.Struct, frozen=True):
     """One entry of a dialogue, such as a message or a commit: who speaks or acts (`who`), and the text.
 
     `who` is USER or AGENT for what they say, COMMIT for a commit (the text is its message), EDIT for a change of a
-    file, or ACTION for any other action of the agent. The caller chooses the `number` of the turn, and a statement that
+    file, or ACTION for any other action of the agent. `is_refusal` says that the user refused a call with these words.
+    The caller chooses the `number` of the turn, and a statement that
     is found in the turn has this number, too.
     """
 
     who: str
     text: str
     number: int = 0
+    is_refusal: bool = False
 
 
 class FreeStatement(msgspec.Struct, frozen=True):
@@ -163,13 +164,7 @@ class _DialogueReader:
             self._found[self._unheeded] = None
             self._unheeded = None
         if (plan := plans.read(turn.text)) is not None:
-            if not commit_text.is_step(plan.title):
-                decided = FreeStatement(
-                    DECISION, plan.text, USER, turn.number, plan.reason, is_sure=True, title=plan.title
-                )
-                self._uncommitted = self._add(decided)
-                if plan.cause:
-                    self._add(FreeStatement(LEARNING, plan.cause, USER, turn.number, is_sure=True))
+            self._take_plan(plan, turn)
             return
         wish = None
         is_first, self._is_begun = not self._is_begun, True
@@ -185,23 +180,32 @@ class _DialogueReader:
                 return  # what the session is for is its intent
             self._wished = self._add(_of_choice(wish, USER, turn, is_sure=wishes.is_lasting(wish)))
             self._uncommitted = self._wished
+        if wish is None and turn.is_refusal and (demand := wishes.correction_in(turn.text)):
+            self._uncommitted = self._add(_of_choice(demand, USER, turn))
+            return
         if wish is None and self._requested is None and (request := wishes.request_in(turn.text)):
-            self._requested = _of_choice(request, USER, turn) if wishes.says_how(request) else None
+            self._requested = _of_choice(request, USER, turn)
         if wish is None and (symptom := wishes.symptom_in(turn.text)):
             self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number))
 
+    def _take_plan(self, plan: plans.Plan, turn: Turn) -> None:
+        """Add what a plan states: itself as a decision, the cause that it names, and the decisions that it lists."""
+        if not commit_text.is_step(plan.title):
+            decided = FreeStatement(DECISION, plan.text, USER, turn.number, plan.reason, is_sure=True, title=plan.title)
+            self._uncommitted = self._add(decided)
+            if plan.cause:
+                self._add(FreeStatement(LEARNING, plan.cause, USER, turn.number, is_sure=True))
+        for text in plan.decisions:  # each is a decision of its own, whatever its topic
+            stated = _of_choice(choice_in(text), USER, turn, is_sure=True)
+            self._found.append((stated, Topic.of(text)))
+
     def _take_message(self, turn: Turn) -> None:
-        if problems.is_retraction(turn.text):
-            self._take_back()
         if cause := problems.cause(turn.text):
             self._add(FreeStatement(LEARNING, cause, AGENT, turn.number))
         if problems.is_settled(turn.text):
             self._drop_symptoms()
         if issue := problems.open_issue(turn.text):
             self._add(FreeStatement(ISSUE, issue, AGENT, turn.number))
-        is_open = not self._is_decided and (self._requested is None or self._requested.by == AGENT)
-        if is_open and (agreed := replies.agreement(turn.text)):
-            self._requested = _of_choice(agreed, AGENT, turn)
         self._said = turn
 
     def _add_requested(self) -> None:
@@ -241,14 +245,6 @@ class _DialogueReader:
             if place is not None:
                 self._found[place] = None
         self._symptoms = [None, None]
-
-    def _take_back(self) -> None:
-        """Drop the last cause that the agent stated, since it says now that it was wrong."""
-        for place in range(len(self._found) - 1, max(len(self._found) - 4, -1), -1):
-            stated = self._found[place]
-            if stated is not None and stated[0].by == AGENT and stated[0].kind == LEARNING:
-                self._found[place] = None
-                return
 
     def _add(self, new: FreeStatement) -> int | None:
         """Add a statement in place of an earlier one about the same topic, and return its place.

@@ -25,22 +25,23 @@ _TITLE = lazy_regex(r"(?i)(?:implementation )?plan\b(?: for)?[ :\u2013\u2014-]*"
 _CONTEXT = lazy_regex(
     r"(?i)(?:context|problem|background|summary|overview|goal|motivation|why|key insight|root cause)\b"
 )
-_CAUSES = lazy_regex(r"(?i)(?:root causes?|key insight|bug analysis|problem|the bug|cause|diagnosis)\b")
+_CAUSES = lazy_regex(r"(?i)(?:root causes?|key insight|cause|diagnosis)\b")
 _CAUSE = lazy_regex(r"(?i)\broot cause\b|\bkey insight\b|\bthe (?:bug|problem|cause) (?:is|was)\b")
-_MENDS = lazy_regex(r"(?i)\b(?:fix|bug|repair)\b")
+_DECISIONS = lazy_regex(r"(?i)(?:[\w-]+ ){0,2}decisions?\b")
 _STEP = lazy_regex(r"(?i)(?:step |phase )?\d{1,2}[.:)]\s*(.+)")
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A plan: its title, the headings of its steps, the reason for it, and the cause of a problem.
+    """A plan: its title, the headings of its steps, the reason for it, the cause of a problem, and listed decisions.
 
-    Reason and cause are "" if the plan does not say them.
+    Reason and cause are "" if the plan does not say them. `decisions` are the items below a heading of that name.
     """
 
     title: str
     steps: tuple[str, ...] = ()
     reason: str = ""
     cause: str = ""
+    decisions: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -70,6 +71,7 @@ def bare_title(heading: str) -> str:
 def _read(text: str) -> Plan | None:
     title, reason, cause = "", "", ""
     steps: list[str] = []
+    decisions: dict[int, str] = {}  # by the line of the item
     for unit in units.units(text):
         if unit.form == units.HEADING:
             heading = unit.text.strip().strip("#*_ ").rstrip(":")
@@ -77,14 +79,18 @@ def _read(text: str) -> Plan | None:
                 title = bare_title(heading)
             elif step := _STEP.match(heading):
                 steps.append(one_line(step[1]))
-        elif unit.form == units.SENTENCE and title and _is_whole(unit.text):
+        elif unit.form == units.SENTENCE and title:
+            if unit.item and _DECISIONS.match(unit.heading):
+                decisions[unit.item] = units.without_marks(f"{decisions.get(unit.item, '')} {unit.text}").strip()
+            elif not _is_whole(unit.text):
+                continue
             if not reason and _CONTEXT.match(unit.heading):
                 reason = units.without_marks(unit.text)
             if _CAUSE.search(unit.text) or (not cause and _CAUSES.match(unit.heading)):
                 cause = units.without_marks(unit.text)
     if not title:
         return None
-    return Plan(title, tuple(steps[:_MOST_STEPS]), reason, cause or (reason if _MENDS.search(title) else ""))
+    return Plan(title, tuple(steps[:_MOST_STEPS]), reason, cause, tuple(decisions.values()))
 
 
 def _is_whole(sentence: str) -> bool:

@@ -43,10 +43,6 @@ _NEXT = lazy_regex(
 )
 _INSIGHT = lazy_regex(r"(?i)\binsight\b")  # it is of the work under way, not of what was wrong
 _DOUBT = lazy_regex(cues.UNDECIDED.replace("|unclear", "|likely|might|seems?|suspect|unclear"), re.IGNORECASE)
-_RETRACTS = lazy_regex(
-    r"(?i)\b(?:the (?:issue|problem|cause|bug) is something else|i was wrong|(?:that|this)(?:'s| is| was)(?:n't| not)"
-    r" (?:it\b|the (?:issue|problem|cause|bug|reason))|(?:theory|assumption|explanation|diagnosis) was wrong)"
-)
 _SETTLED = lazy_regex(
     r"(?i)^\W*(?:fixed|done|resolved|solved|committed)\b"
     r"|\b(?:is|are|was|were) already (?:in place|there|done)\b|\balready (?:added|fixed|handled|covered|addressed)\b"
@@ -54,12 +50,12 @@ _SETTLED = lazy_regex(
 )
 _WRONG = lazy_regex(r"(?i)\b(?:issues?|concerns?|findings?|problems?|gaps?|risks?|bugs?|critical|must fix)\b")
 # What says that something is wrong and stays so: known, put off, or lost without a word.
-_OPEN_WORDS = ("existing", "flak", "follow", "scope", "known ", "yet", "gap", "remains", "limitation", "debt", "silent",
-               "larger", "as-is", "separate", "worth", "no way", "never ", "orphan", "ticket")  # fmt: skip
 _OPEN = lazy_regex(
     r"(?i)\bpre-?existing (?:\w+ )?(?:issue|bug|problem|failure|gap|defect)s?\b|\bflaky\b|\bfollow-?ups?\b"
     r"|\bout of scope\b|\bknown (?:issue|limitation|bug|gap)s?\b|\ba (?:\w+ )?gap\b|\blimitation\b"
     r"|\btechnical debt\b|\bnot (?:covered|handled|implemented|supported|tested) yet\b"
+    r"|\bhas(?:n't| not| never) been (?:run|tested|verified)\b|\b(?:deferred|left) (?:to|for) (?:later|a later)\b"
+    r"|\bstill (?:uses?|refers? to|points? to|has|have) (?:the )?old\b|\buntested\b"
     r"|\bremains? (?:un\w+|open|broken)\b|\b(?:is|are|be|becomes?) orphaned\b"
     r"|\bsilently (?:los|skip|drop|ignor|overwr|swallow|discard|fail|stop|br[eo]k)\w+"
     r"|\b(?:is|are) never (?:called|used|set|cleaned|updated|checked)\b"
@@ -67,8 +63,6 @@ _OPEN = lazy_regex(
     r"|\bworth (?:filing|a (?:ticket|follow-?up|separate)|tracking)\b"
     r"|\b(?:in|as|for) a separate (?:pr|ticket|issue|change|branch)\b"
 )
-# What would be better is no problem: of "This would be a larger change" behind it, the problem was said before.
-_RECOMMENDS = lazy_regex(r"(?i)\W*(?:(?:my|the) )?(?:recommendations?|suggestions?|proposal|if (?:we|you) want)\b")
 # A report of what was done, perhaps behind what it was done to.
 _DONE = lazy_regex(
     r"(?:[^\n:]{2,60}?(?: [\u2013\u2014-] |: ))?(?:I(?:'ve| have)? )?"
@@ -86,11 +80,6 @@ def _sentences(message: str) -> tuple[Unit, ...]:
     )
 
 
-def is_retraction(message: str) -> bool:
-    """Return whether a message takes an earlier finding back ("I was wrong", "that's not the cause")."""
-    return _RETRACTS.search(message[:_LOOKED_AT]) is not None
-
-
 def is_settled(message: str) -> bool:
     """Return whether a message says that a problem is solved ("Fixed.") or is no problem ("this is expected")."""
     return _SETTLED.search(message[:_BEGINNING]) is not None
@@ -105,7 +94,7 @@ def cause(message: str) -> str:
         is_announced = number > 0 and _ANNOUNCES.fullmatch(sentence_units[number - 1].text) and _is_certain(unit.text)
         is_first = _CAUSES.match(unit.heading) and (number == 0 or sentence_units[number - 1].heading != unit.heading)
         if is_first and _is_certain(unit.text) and _NAME.search(unit.text):
-            cause_text = _with_next(sentence_units, number)
+            cause_text = unit.text
         elif is_announced or _is_cause(unit.text):
             whole = _with_referent(sentence_units, number)
             is_told = is_announced or sentences.kind_of(unit.text) == sentences.LESSON
@@ -113,14 +102,6 @@ def cause(message: str) -> str:
         elif _THINKS_AGAIN.match(unit.text):
             cause_text = ""
     return cause_text
-
-
-def _with_next(sentences: Sequence[Unit], number: int) -> str:
-    """Return a sentence with the next one below its heading, if both are short enough to be read together."""
-    text = sentences[number].text
-    after = sentences[number + 1 : number + 2]
-    whole = " ".join([text, *(unit.text for unit in after if unit.heading == sentences[number].heading)])
-    return whole if _is_whole(whole) else text
 
 
 def _is_certain(text: str) -> bool:
@@ -142,19 +123,12 @@ def open_issue(message: str) -> str:
     low = message[:_LOOKED_AT].lower()
     if "review" in low[:_BEGINNING] and (finding := _review_finding(message)):
         return finding
-    sentences = _sentences(message) if any(word in low for word in _OPEN_WORDS) else ()
+    sentences = _sentences(message)
     for number, unit in enumerate(sentences):
         text = unit.text
         if _OPEN.search(text) and not _DONE.match(text) and (_is_certain(text) or _GAP.search(text)):
-            is_weighed = number > 0 and units.points_back(text) and _RECOMMENDS.match(sentences[number - 1].text)
-            return _fault(sentences[: number - 1]) if is_weighed else _with_referent(sentences, number)
+            return _with_referent(sentences, number)
     return ""
-
-
-def _fault(sentences: Sequence[Unit]) -> str:
-    """Return the first sentence that says that something with a name is wrong, "" if none does."""
-    wrong = (unit.text for unit in sentences if _ADVERSE.search(unit.text) and _NAME.search(unit.text))
-    return next(filter(_is_certain, wrong), "")
 
 
 def _review_finding(message: str) -> str:

@@ -1,7 +1,7 @@
-"""Find the decision in an agent's reply to the user: a change that it agrees to make, or reports to have made.
+"""Find the decision in an agent's reply to the user: a change that it reports to have made.
 
-The words alone do not make it a decision. `dialogue` counts an agreement only when files are changed after it, and a
-report only if nobody has stated a decision since the user's last prompt.
+The words alone do not make it a decision. `dialogue` counts a report only if nobody has stated a decision since the
+user's last prompt.
 """
 
 from __future__ import annotations
@@ -14,48 +14,12 @@ from memctl.text.lazy_regex import lazy_regex
 
 _LOOKED_AT = 8_000  # characters of a message
 _LONGEST = 400  # characters of a statement
-_BEGINNING = 6  # sentences of a reply in which it says what it agrees to
 _LEAST = 300  # characters of a report
-_CONCEDES = lazy_regex(
-    r"(?i)\W*(?:(?:yes|ah|oh|ok(?:ay)?|yeah|no|right)\b[,.!]? )?"
-    r"(?:you(?:'re| are) (?:\w+ )?(?:right|correct)"
-    r"|(?:very )?(?:good|great|excellent|fair|valid|nice) (?:point|catch|idea|call|question|review|concern|feedback"
-    r"|suggestion)|(?:that )?makes sense|agreed)\b"
-)
-_CHANGES = (
-    rf"{wishes.CHANGES}|apply|consolidate|disable|enable|fix|handle|inline|merge|pass|restore|revert|simplify|split|store"
-    r"|switch|update"
-)
-_COMMITS = lazy_regex(
-    rf"(?i)\b(?:let me|let's|i'll|i will|i should|we (?:can|need to|should)) (?:\w+ ){{0,2}}?(?:{_CHANGES})\b"
-    r"|\b(?:shouldn't|should(?! (?:all |now )?(?:be (?:fine|fixed|good|green|ok)|pass|work)\b)|needs? to|must)\b"
-    rf"|^\W*(?:{_CHANGES})\b"
-)
 _CHANGED = lazy_regex(
     r"(?i)\b(?:add(?:s|ed)|applie[sd]|change[sd]|consolidate[sd]?|create[sd]|delete[sd]|detects?|drop(?:s|ped)"
     r"|extract(?:s|ed)|fixe[sd]|kept|made|moved?|now|reduced?|refactored|remove[sd]|rename[sd]|replace[sd]"
     r"|switched|update[sd]|uses)\b"
 )
-
-
-@lru_cache(maxsize=1024)
-def agreement(message: str) -> Choice | None:
-    """Return the change that an agent's reply agrees to make, None if there is none.
-
-    The reply must begin with an agreement such as "You're right" and name a change. If it only says "Let me fix that",
-    the text of the result includes the sentence before, which says what "that" is.
-    """
-    if not _CONCEDES.match(message):
-        return None
-    sentences = [unit.text for unit in units.sentences(message[:_LOOKED_AT])][:_BEGINNING]
-    for number, sentence in enumerate(sentences):
-        if not sentence.endswith("?") and (match := _COMMITS.search(sentence)):
-            if wishes.is_step(sentence[match.start() :]):
-                continue
-            if number and not wishes.has_object(sentence[match.end() :]):
-                sentence = f"{sentences[number - 1]} {sentence}"
-            return Choice(sentence[:_LONGEST])
-    return None
 
 
 @lru_cache(maxsize=1024)

@@ -55,7 +55,9 @@ _WISH = lazy_regex(
     r"|configurable)\b"
 )
 _DEMAND = lazy_regex(
-    r"(?i)(?<!\bif we )(?<!\bif you )(?<!\bcan )\b(?:please )?(?:don'?t|do not|never)"
+    # Not what is reported of others: "edits are never captured".
+    r"(?i)(?<!\bif we )(?<!\bif you )(?<!\bcan )(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bgets )(?<!\bget )"
+    r"\b(?:please )?(?:don'?t|do not|never)"
     r" (?!(?:quite |really |even |actually |just |necessarily )?(?:know|think|see|worry"
     r"|mind|have\b|need|want|understand|care|get\b|remember|like\b|believe|we\b|you\b|i\b|they\b|it\b))\w+"
     r"|\bmake sure (?:that )?\w+|\bensure (?:that )?\w+|\balways (?:use|run|keep|add|write|check|put|make|have|do)\b"
@@ -120,11 +122,6 @@ _ASKED_FOR = lazy_regex(
     r"|\bwhy\b.*\bnot (?:just|simply)\b"
     r"|\bplease\b|\blet's\b"
 )
-# How, where or when a change is to be made. Without it a request names only a goal, such as "make the importer safe".
-_SAYS_HOW = lazy_regex(
-    r"(?i)`|\b(?:as|before|behind|by|for|from|if|in(?:to|stead)?|on(?:ly)?|to|under|unless|use|when|where|which"
-    r"|with(?:out)?)\b"
-)
 _IS_OF_SPEAKER = lazy_regex(r"(?i)i\b.* to\b")  # "I want to", as the part of a wish that _WISH finds
 # Verbs of a change. Requests and an agent's announcements share these and have more of their own: with the verbs of
 # both, requests were wrong more often.
@@ -148,6 +145,7 @@ _SYMPTOM = lazy_regex(
     r"|\bnot (?:seeing|working|getting|showing)\b|\bwe(?: are|'re) (?:seeing|getting)\b"
 )
 _CORRECTS = lazy_regex(r"(?i)\W*(?:no|nope|actually|wait)\b")
+_OBJECTS = lazy_regex(r"(?i)\W*(?:no|nope|not|actually|i (?:meant?|want|prefer|said)|use|only|never|do not|don'?t)\b")
 _SUCCEEDED = lazy_regex(
     r"(?i)\b(?:success\w*|succeed\w*|works (?:now|again|fine)|(?:this|it) (?:does|did)(?:n'?t| not) happen)\b"
 )
@@ -185,6 +183,7 @@ _OFFER = lazy_regex(
     r"|\bwould you like (?:me )?to (?P<c>.+)"
     r"|\bready to (?P<d>.+)"
 )
+_GOES_ON = lazy_regex(r"(?i)(?:continue|proceed|start|begin|go on)\b\W*(?:\w+\W*)?\Z")
 _PROPOSAL = lazy_regex(
     r"(?i)\b(?:better (?:approach|way)|recommend(?:ation|ed)?|i'd (?:suggest|lean|go|say|propose|use)|i suggest"
     r"|we (?:can|could|should)|the fix(?: is|:)"
@@ -199,8 +198,6 @@ _DOES_IT = lazy_regex(
     r" (?:\w+ )?(?:it|this|that|these|those|them)\b"
 )
 _COSTS = lazy_regex(r"(?i)\bwould (?:require|need|mean|involve)\b")  # it weighs a proposal and makes none
-_AS_RECOMMENDED = lazy_regex(r"(?i)\byour (?:recommend|suggest|propos)")
-_RECOMMENDS = lazy_regex(r"(?i)\b(?:recommend|suggest|propos)(?:ed|ation|ion|al)?s?\b")
 # Words that refer to something named elsewhere, or only say that something has to be done.
 _EMPTY_WORDS = """
 add also anything approach better both change create do everything file first fix follow go happening here implement
@@ -255,11 +252,6 @@ def request_in(prompt: str) -> Choice | None:
     return next((Choice(sentence) for sentence in wanted if not begins_with_step(sentence)), None)
 
 
-def says_how(request: Choice) -> bool:
-    """Return whether a request says how, where or when the change is to be made, and not only what it is for."""
-    return _SAYS_HOW.search(request.text) is not None
-
-
 def is_own_aim(wish: Choice) -> bool:
     """Return whether a wish says what the speaker wants to do ("I'd like to add an export"), and not what to choose.
 
@@ -288,6 +280,12 @@ def wish_in(prompt: str) -> Choice | None:
                     sentence = f"{sentence} {following}"  # which says what is wanted
                 return Choice(sentence[: 2 * _LONGEST], reason_of(sentence)[1][:_LONGEST], kind=kind)
     return None
+
+
+def correction_in(words: str) -> Choice | None:
+    """Return the demand in the words with which a user refuses a call; None if they ask, or want another step first."""
+    is_demand = _OBJECTS.match(words) and "?" not in words and not begins_with_step(words)
+    return Choice(one_line(words)[:_LONGEST], kind=CONSTRAINT) if is_demand and has_object(words) else None
 
 
 def is_request(prompt: str) -> bool:
@@ -383,8 +381,6 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     if named:
         reason = _sentence_on(named["name"], proposed)
         return Choice(one_line(prompt), reason) if reason or has_object(prompt) else None
-    if _AS_RECOMMENDED.search(prompt) and (listed := _recommended(proposed)):
-        return Choice(listed)
     sentences = [unit.text for unit in units.sentences(proposed)]
     questions = [sentence for sentence in sentences[-_LAST:] if sentence.endswith("?")]
     is_bare = _ONLY_ASSENT.fullmatch(prompt) is not None
@@ -401,6 +397,18 @@ def agreement(prompt: str, proposed: str) -> Choice | None:
     if not is_bare and own and offer:
         return Choice(own, text)
     return Choice(text) if text else None
+
+
+def offers(message: str) -> list[str]:
+    """Return what an agent offers to do at the end of a message: "Want me to push it to main?" gives "Push it to main".
+
+    A question with an "or" offers nothing, since it asks for a choice.
+    """
+    sentences = [unit.text for unit in units.sentences(message[-_END_OF_MESSAGE:])][-_LAST:]
+    matches = [_OFFER.search(sentence) for sentence in sentences if sentence.endswith("?") and " or " not in sentence]
+    texts = [next(filter(None, match.groups())).rstrip(" ?") for match in matches if match]
+    texts = [text for text in texts if (has_object(text) or is_step(text)) and not _GOES_ON.match(text)]
+    return [text[:1].upper() + text[1:] for text in texts]
 
 
 def proposal_before_yes(prompt: str, proposed: str) -> Choice | None:
@@ -449,20 +457,6 @@ def referent(reply: str, message: str) -> tuple[str, ...]:
         text = one_line(unit.text)
         passage.append(text if len(text) <= room else text[-room:].partition(" ")[2])
     return tuple(filter(None, reversed(passage)))
-
-
-def _recommended(proposed: str) -> str:
-    """Return what a message lists below a heading such as "My recommendations", "" if it has none."""
-    all_units = list(units.units(proposed))
-    start = next(
-        (n for n, unit in enumerate(all_units) if unit.form == units.HEADING and _RECOMMENDS.search(unit.text)),
-        len(all_units),
-    )
-    firsts: dict[int, str] = {}
-    for unit in all_units[start:]:
-        if unit.form == units.SENTENCE and unit.item:
-            firsts.setdefault(unit.item, units.without_marks(unit.text).rstrip(".:"))
-    return "; ".join(firsts.values())[: 2 * _LONGEST]
 
 
 def _proposal(sentences: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
+from memctl.record.checkpoint import is_outside, leaves_repository
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_meaningful
 from memctl.record.task_state import (
     CLAIMED,
@@ -98,7 +99,7 @@ def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
 
     With `shorten`, the state is also made to fit the limits of what is saved. Texts that are too long are cut, and of a
     list with too many texts the last ones are kept. Repeated steps are removed, and so are texts that say nothing, such
-    as "TBD".
+    as "TBD", and files that a checkpoint must not name.
     """
 
     def line(text: str) -> str:
@@ -112,6 +113,9 @@ def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
         values |= {name: tuple(filter(is_meaningful, values[name]))[-MOST_LINES:] for name in LISTS}
         first = {key(step.text): step for step in reversed(steps) if is_meaningful(step.text)}
         steps = limit_steps(step for step in steps if step is first.get(key(step.text)))
+        values["files"] = tuple(
+            file for file in state.files if is_outside(file.path) or not leaves_repository(file.path)
+        )
     return msgspec.structs.replace(state, **values, steps=steps)
 
 

@@ -16,16 +16,10 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record.frontmatter import clean_newlines
-from memctl.text.lazy_regex import lazy_regex
 from memctl.transcript.events import COMPACTION, DIGEST, PROMPT, Event, PendingCalls, Session, Usage, event_of, time_in
-from memctl.transcript.line import LONGEST_LINE, Line, lines_after, text_in, without_host_tags
-from memctl.transcript.messages import RESULT, blocks_of, decode_json
-
-_INTERRUPTED = lazy_regex(r"\[Request interrupted by user[^\]\n]*\]\s*")
-# What the host writes where the user refuses a call, and how the user's own words begin in it.
-_REFUSED = "The user doesn't want to "
-_REASON = lazy_regex(r"(?:the user said|the following reason for the rejection):[ \t]*\n?")
-_CLARIFIES = "The user wants to clarify these questions."  # the host's words for it, not the user's
+from memctl.transcript.line import LONGEST_LINE, Line, lines_after, text_in
+from memctl.transcript.messages import RESULT, TEXT, blocks_of, decode_json
+from memctl.transcript.user_words import user_words, words_of_refusal
 
 
 class LineReader:
@@ -85,8 +79,7 @@ class PromptQueue:
             return None
         operation = line.fields.get("operation")
         if operation == "enqueue":
-            text = without_host_tags(text_in(line.fields, "content")).strip()
-            self._waiting.append((clean_newlines(text), line))
+            self._waiting.append((user_words(clean_newlines(text_in(line.fields, "content"))), line))
         elif operation == "popAll":
             self._waiting.clear()
         elif operation in ("remove", "dequeue") and self._waiting:
@@ -179,29 +172,15 @@ def _events(line: Line, around: dict[str, Any]) -> Iterator[Event]:
     details = line.fields.get("toolUseResult")
     of_result = {**around, "details": details} if isinstance(details, dict) else around
     for block in blocks_of(line.role, line.message.get("content")):
-        event = event_of(block, of_result if block.type == RESULT else around)
-        if event is None:
+        if line.is_summary and block.type == TEXT:
+            yield Event(DIGEST, clean_newlines(block.text), **around)
             continue
-        if event.kind != PROMPT:
-            yield event
-            if event.is_error and (words := words_of_refusal(event.text)):
-                yield Event(PROMPT, words, **around)
-        elif line.is_summary:
-            yield Event(DIGEST, event.text, **around)
-        elif not line.fields.get("isMeta"):
-            text = _INTERRUPTED.sub("", without_host_tags(event.text).strip(), count=1)
-            if text:
-                yield Event(PROMPT, text, **around)
-
-
-def words_of_refusal(result: str) -> str:
-    """Return what the user said when they refused a tool call, from the call's result.
-
-    The return value is "" if the user said nothing, or if `result` is not that of a refused call.
-    """
-    match = _REASON.search(result) if result.startswith(_REFUSED) else None
-    words = result[match.end() :].strip() if match else ""
-    return "" if words.startswith(_CLARIFIES) else words
+        event = event_of(block, of_result if block.type == RESULT else around)
+        if event is None or (event.kind == PROMPT and line.fields.get("isMeta")):
+            continue
+        yield event
+        if event.is_error and (words := words_of_refusal(event.text)):
+            yield Event(PROMPT, words, **around)
 
 
 _MOST_SUB_AGENTS = 500

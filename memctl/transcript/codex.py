@@ -15,7 +15,6 @@ from memctl.errors import MemctlError
 from memctl.transcript.events import (
     COMPACTION,
     DIGEST,
-    PROMPT,
     RESULT,
     Event,
     Session,
@@ -29,11 +28,7 @@ from memctl.transcript.messages import SYSTEM_ROLES, elements
 
 # A patch is a call of a tool whose input is a text.
 _TYPES = {"custom_tool_call": "function_call", "custom_tool_call_output": "function_call_output"}
-# What the host says in the user's name.
-_OF_HOST = re.compile(
-    r"<(?:environment_context|user_instructions|turn_aborted|subagent_notification)>|# AGENTS\.md instructions for "
-)
-# What it says of a command before its output, and how a patch begins that does not fit.
+# What the host says of a command before its output, and how a patch begins that does not fit.
 _FRAME = re.compile(r"(?:(?:Chunk ID|Wall time|Exit code|Process exited|Original token count)[^\n]*\n)+Output:\n")
 _STATUS = re.compile(r"(?:exited with code|Exit code:) (-?\d+)")
 _NO_PATCH = "apply_patch verification failed"
@@ -74,9 +69,8 @@ def _events(item: dict[str, Any], origin: dict[str, Any]) -> Iterator[Event]:
     for element in elements(item):
         for block in element.blocks:
             event = event_of(block, origin) if block.role not in SYSTEM_ROLES else None
-            if event is None or (event.kind == PROMPT and _OF_HOST.match(event.text)):
-                continue
-            yield _result(event, origin) if event.kind == RESULT else event
+            if event is not None:
+                yield _result(event, origin) if event.kind == RESULT else event
 
 
 def _result(event: Event, origin: dict[str, Any]) -> Event:

@@ -12,6 +12,7 @@ from memctl.text import timestamps
 from memctl.transcript import messages
 from memctl.transcript.line import text_in
 from memctl.transcript.messages import Block, decode_json
+from memctl.transcript.user_words import user_words
 
 PROMPT, ANSWER, CALL, RESULT, COMPACTION, DIGEST = "prompt", "answer", "call", "result", "compaction", "digest"
 
@@ -193,16 +194,20 @@ def join_sessions(sessions: list[Session]) -> Session:
 def event_of(block: Block, origin: Mapping[str, Any] = {}) -> Event | None:
     """Return the event for a block of a message; None for a block that is no event, such as an image.
 
-    Line ends in the event's text become LF. `origin` has values for further fields of the event, such as `moment`.
+    A prompt has only the user's own words (`user_words`); a prompt that a program wrote is no event. Line ends in the
+    event's text become LF. `origin` has values for further fields of the event, such as `moment`.
     """
     if block.type == messages.CALL:
         return Event(CALL, tool=block.name, arguments=arguments_of(block), call=block.call_id, **origin)
     if block.type == messages.RESULT:
         text = clean_newlines(block.text)
         return Event(RESULT, text, call=block.call_id, is_error=block.is_error, **origin)
-    if block.type == messages.TEXT and block.text.strip():
-        return Event(PROMPT if block.role == "user" else ANSWER, clean_newlines(block.text), **origin)
-    return None
+    if block.type != messages.TEXT:
+        return None
+    text = clean_newlines(block.text)
+    if block.role == "user":
+        text = user_words(text)
+    return Event(PROMPT if block.role == "user" else ANSWER, text, **origin) if text.strip() else None
 
 
 def arguments_of(block: Block) -> dict[str, Any]:

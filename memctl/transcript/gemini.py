@@ -25,11 +25,11 @@ from memctl.transcript.events import (
     time_in,
 )
 from memctl.transcript.line import Line, text_in
+from memctl.transcript.user_words import user_words, without_elements
 
 _ACKNOWLEDGED = "Got it. Thanks for the additional context!"  # what the program has the model say to a summary
 _SUMMARY = "summary"  # the type that a summary gets here: none of a chat's own
 _FIRST = 4  # messages among which that is: the session's context, the summary, then it
-_OF_HOST = re.compile(r"<(session_context|hook_context)>.*?</\1>\s*", re.DOTALL)
 _FRAME = re.compile(r"</?untrusted_context>\n?|^Process Group PGID: \d+$", re.MULTILINE)
 
 
@@ -97,7 +97,7 @@ def _events(message: dict[str, Any]) -> Iterator[Event]:
         if kind == _SUMMARY:
             yield Event(COMPACTION, **origin)
             yield Event(DIGEST, text, **origin)
-        elif kind == "user" and (prompt := _OF_HOST.sub("", text).strip()):
+        elif kind == "user" and (prompt := user_words(text)):
             yield Event(PROMPT, prompt, **origin)
         elif kind == "gemini" and text.strip():
             yield Event(ANSWER, text, **origin)
@@ -117,7 +117,7 @@ def _call(call: dict[str, Any], origin: dict[str, Any]) -> Iterator[Event]:
         if isinstance(response, dict)
     ]
     if texts:
-        text = _OF_HOST.sub("", _FRAME.sub("", "\n".join(texts))).strip().removeprefix("Output: ")
+        text = without_elements(_FRAME.sub("", "\n".join(texts))).strip().removeprefix("Output: ")
         yield Event(RESULT, text, call=identifier, is_error=call.get("status") == "error", **origin)
 
 

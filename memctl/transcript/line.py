@@ -10,23 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping
 
-from memctl.text.lazy_regex import lazy_regex
 from memctl.text.light_typing import Any, BinaryIO
 
 _SYNTHETIC = "<synthetic>"  # the model of messages that the program writes itself, such as errors of the API
 _INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-# What the host adds to a prompt: reminders, and the output of commands that the user ran.
-_HOST_TAG = lazy_regex(r"<(/?)(system-reminder|local-command-[a-z]+|command-[a-z]+|(?:task|agent)-notification)>")
-# A command that is a prompt: the message is before the name. In a command of the host itself, such as /clear, the name
-# is first.
-_COMMAND = lazy_regex(
-    r"(?s)\s*<command-message>[^<]*</command-message>\s*<command-name>([^<]*)</command-name>"
-    r"(?:\s*<command-args>(.*?)</command-args>)?"
-)
 
 
 class Line:
@@ -132,34 +122,29 @@ def context_tokens(usage: Any) -> int:
     return sum(usage[name] for name in _INPUT if isinstance(usage.get(name), int))
 
 
-def without_host_tags(text: str) -> str:
-    """Return a prompt without the XML elements that the host added to it, such as reminders.
-
-    A command is returned as the user typed it, such as "/review 167". An element reaches from its start tag to the next
-    end tag of its name; a start tag that another one of its name follows first is left as it is. The time is linear in
-    the length of the prompt, even if a hundred thousand tags have no end tag, as may be in the output of a command.
-    """
-    if command := _COMMAND.match(text):
-        text = f"{command[1]} {(command[2] or '').strip()}".rstrip() + text[command.end() :]
-    tags = list(_HOST_TAG.finditer(text))
-    following: dict[str, re.Match[str]] = {}
-    ends = [0] * len(tags)
-    for number in range(len(tags) - 1, -1, -1):
-        is_end, name = tags[number].groups()
-        if not is_end and (after := following.get(name)) and after[1]:
-            ends[number] = after.end()
-        following[name] = tags[number]
-    texts, place = [], 0
-    for tag, end in zip(tags, ends, strict=True):
-        if end and tag.start() >= place:
-            texts.append(text[place : tag.start()])
-            place = end
-    return "".join([*texts, text[place:]])
-
-
 LONGEST_LINE = 32 * 1024 * 1024  # bytes or characters; the longest seen have pictures in them, and about 5 million
 _BLOCK = 1024 * 1024
 _TAIL_BLOCK = 64 * 1024
+
+
+def find_transcript(path: str) -> str:
+    """Return the path of a transcript: `path` or, if there is no file, that of the file of its name in a folder beside.
+
+    Claude Code names the folder of a worktree's own path and, in some versions, writes to that of the main worktree.
+    The newest such file is taken; without one, the result is `path`.
+    """
+    if not os.path.isabs(path) or os.path.lexists(path):
+        return path
+    folder, name = os.path.split(path)
+    found: list[tuple[int, str]] = []
+    try:
+        for beside in os.scandir(os.path.dirname(folder)):
+            other = os.path.join(beside.path, name)
+            if os.path.lexists(other):
+                found.append((os.lstat(other).st_mtime_ns, other))
+    except OSError:
+        return path
+    return max(found, default=(0, path))[1]
 
 
 def open_plain(path: str) -> int | None:

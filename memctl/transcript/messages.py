@@ -13,6 +13,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.text.characters import encodable
+from memctl.text.lazy_regex import lazy_regex
 from memctl.transcript.line import text_in
 
 TEXT, CALL, RESULT, THINKING, OTHER = "text", "tool call", "tool result", "thinking", "other"
@@ -24,6 +25,8 @@ _THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 _ITEM_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _JSON = (dict, list, str, int, float, type(None))
 _FLATTEN = "give a value with fewer dicts and lists inside of each other"
+
+_SURROGATE, _HALF = lazy_regex(r"\\u[dD][89a-fA-F]"), lazy_regex("[\ud800-\udfff]")
 
 Path = tuple[str | int, ...]
 
@@ -257,14 +260,29 @@ def encode_json(value: Any, where: str) -> str:
 def decode_json(text: str | bytes) -> Any:
     """Return the value of a JSON text, or None if the text is not valid JSON.
 
-    In bytes, whatever is not valid UTF-8 is read as U+FFFD.
+    Half of a surrogate pair, as programs write it when they cut a text, is read as U+FFFD. In bytes, whatever is not
+    valid UTF-8 is read as U+FFFD, too.
     """
     try:
         return msgspec.json.decode(text)
     except UnicodeError:
         data = text.encode(errors="replace") if isinstance(text, str) else text
         return decode_json(data.decode(errors="replace"))
-    except (msgspec.DecodeError, RecursionError):
+    except msgspec.DecodeError:
+        return _with_half_pairs(text if isinstance(text, str) else text.decode(errors="replace"))
+    except RecursionError:
+        return None
+
+
+def _with_half_pairs(text: str) -> Any:
+    """Return the value of a JSON text with escapes of surrogates that have no other half; None for any other text."""
+    if not _SURROGATE.search(text):
+        return None
+    import json
+
+    try:
+        return msgspec.json.decode(_HALF.sub("\ufffd", json.dumps(json.loads(text), ensure_ascii=False)))
+    except (ValueError, RecursionError, msgspec.DecodeError):
         return None
 
 

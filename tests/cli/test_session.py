@@ -550,3 +550,16 @@ def test_text_in_which_nobody_speaks_and_nothing_happens_is_refused_as_a_transcr
     assert commits(repo) == before
     memctl("session", "summarize", "-t", "-", stdin="We decided to use PostgreSQL because orders need transactions.\n")
     assert commits(repo) == before + 1
+
+
+def test_a_session_ended_by_hand_has_its_commits_and_its_records_as_objects(repo: Path, memctl: Memctl) -> None:
+    memctl("session", "start", "refunds", "--intent", "Refund by card")
+    (repo / "card.py").write_text("def refund(): ...\n")
+    git(repo, "add", "card.py")
+    git(repo, "commit", "-qm", "Add refunds by card")
+    memctl("decide", "Round half to even", "--rationale", "the bank does so")
+    memctl("session", "end", "refunds")
+    shown = memctl("session", "show", "refunds").out
+    assert "Round half to even (DEC-" in shown
+    assert "Add refunds by card" in shown
+    assert "card.py" in shown

@@ -51,6 +51,14 @@ def test_a_hook_that_is_killed_before_it_answers_leaves_the_line_to_the_next_sto
     assert stops(session) == ""
 
 
+def test_an_answer_that_the_transcript_does_not_have_yet_is_reminded_of_once(session: Session) -> None:
+    session.transcript.prompt("Which buffer?")
+    assert NAMED in stops(session, last_assistant_message=f"Done. {SAID}")
+    session.transcript.says(f"Done. {SAID}")
+    assert stops(session, last_assistant_message="Anything else?") == ""
+    assert session.faults() == []
+
+
 def test_stop_hook_already_active_gives_no_reminder(session: Session) -> None:
     session.transcript.says(SAID)
     assert session.send("Stop", stop_hook_active=True) == ""

@@ -8,10 +8,11 @@ import re
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from memctl.hooks import draft_page, session_state
-from memctl.record.task_state import PROGRESS
+from memctl.hooks import draft_page, session_state, summarize
+from memctl.record.task_state import PROGRESS, TouchedFile
 from memctl.session import progress
 from memctl.store import job_queue
 from memctl.text.fit import LIMIT, length
@@ -663,3 +664,129 @@ def test_session_status_lists_the_sessions_that_hooks_follow(session: Session, m
     assert "new.py" in memctl("session", "status").out
     session.send("SessionEnd", reason="exit")
     assert memctl("session", "status", "--json").data["sessions"] == []
+
+
+@pytest.mark.parametrize("command", ["rm -f .git/index.lock", "cat .git/HEAD > ../head.txt", "rm -f ../../x/../y.txt"])
+def test_a_command_on_a_file_of_git_or_outside_does_not_lose_the_state(session: Session, command: str) -> None:
+    told = session.transcript
+    told.prompt("Move the parser of dates from app.py into dates.py, and keep the old name as an alias.")
+    told.call("Edit", "ok", file_path=str(session.repo / "app.py"), old_string="a", new_string="b")
+    told.call("Bash", "", command=command)
+    session.send("PreCompact", trigger="auto")
+    text = session.context("SessionStart", source="compact")
+    assert "Move the parser of dates" in text
+    assert "app.py" in text
+    assert ".git/" not in text
+    assert session.faults() == []
+
+
+def test_one_bad_entry_does_not_stop_a_checkpoint(session: Session) -> None:
+    session.transcript.prompt("Move the parser of dates from app.py into dates.py, and keep the old name as an alias.")
+    session.send("Stop")
+    state = session_state.read(session.folder)
+    assert state is not None
+    bad = (TouchedFile(".git/HEAD"), TouchedFile("a/../../b"), TouchedFile("app.py"))
+    task = msgspec.structs.replace(state.task, files=bad, lessons=("", "TBD", "x" * 900))
+    session_state.write(session.folder, msgspec.structs.replace(state, task=task))
+    session.send("PreCompact", trigger="auto")
+    text = session.context("SessionStart", source="compact")
+    assert "Move the parser of dates" in text
+    assert "app.py" in text
+    assert session.faults() == []
+
+
+def test_a_fault_of_a_hook_is_said_once_at_the_next_start(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    session.context("SessionStart", source="startup")
+
+    def broken(*_: object) -> str:
+        raise ValueError("the disk is odd")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(summarize, "update_draft", broken)
+        session.send("Stop")
+    text = session.context("SessionStart", source="startup")
+    assert "A hook of memctl failed since the last start" in text
+    assert "ValueError: the disk is odd" in text
+    assert "failed since" not in session.context("SessionStart", source="startup")
+
+
+def page_of(session: Session) -> str:
+    return next((session.repo / ".memory" / "sessions").glob("*.md")).read_text()
+
+
+def test_transcript_in_the_folder_of_another_worktree_is_found_by_its_name(session: Session, tmp_path: Path) -> None:
+    work(session)
+    own, named = tmp_path / "projects" / "-shop", tmp_path / "projects" / "-shop--claude-worktrees-x"
+    own.mkdir(parents=True)
+    session.file = own / f"{session.name}.jsonl"
+    missing = str(named / session.file.name)
+    session.send("Stop", transcript_path=missing)
+    session.send("SessionEnd", transcript_path=missing)
+    page = page_of(session)
+    assert "Round half to even" in page
+    assert "card.py" in page
+
+
+def test_session_without_a_transcript_has_its_prompts_commits_files_and_records(
+    session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = {"transcript_path": str(session.file.parent / "nowhere" / "x.jsonl")}
+    session.context("SessionStart", source="startup", **missing)
+    session.context("UserPromptSubmit", prompt="Refunds by card: round as the bank does", **missing)
+    (session.repo / "card.py").write_text("def refund(): ...\n")
+    git(session.repo, "add", "card.py")
+    git(session.repo, "commit", "-qm", "Add refunds by card")
+    (session.repo / "app.py").write_text("print('refunds')\n")
+    with monkeypatch.context() as patch:
+        patch.setenv("MEMCTL_SESSION", session.name)
+        patch.setenv("MEMCTL_AGENT", "claude-code")
+        memctl("decide", "Round half to even", "--rationale", "the bank does so")
+        memctl("issue", "Refunds of carts are missing", "--severity", "low", "--next", "add them")
+        memctl("learn", "The bank rounds per line", "--lesson", "Sum after rounding")
+    session.send("Stop", last_assistant_message="Refunds work. Next step: test 0.005.", **missing)
+    session.send("SessionEnd", **missing)
+    page = page_of(session)
+    parts = dict(part.split("\n", 1) for part in page.split("\n### ")[1:])
+    assert "Round half to even (DEC-" in parts["Decisions Made"]
+    assert "Refunds of carts are missing (ISS-" in parts["Issues Encountered"]
+    assert "The bank rounds per line (LRN-" in parts["Learnings"]
+    assert "Refunds by card" in parts["Session Intent"]
+    assert "card.py" in parts["Files Modified"]
+    assert "app.py" in parts["Files Modified"]
+    assert "Add refunds by card" in parts["Current State"]
+    assert "Last said: Refunds work." in parts["Current State"]
+    assert "test 0.005" in parts["Next Steps"]
+    assert session.faults() == []
+
+
+def test_files_that_were_changed_before_a_session_without_a_transcript_are_not_its_work(session: Session) -> None:
+    missing = {"transcript_path": str(session.file.parent / "nowhere" / "x.jsonl")}
+    (session.repo / "app.py").write_text("print('before')\n")
+    session.context("SessionStart", source="startup", **missing)
+    session.context("UserPromptSubmit", prompt="Refunds by card: round as the bank does", **missing)
+    (session.repo / "card.py").write_text("def refund(): ...\n")
+    session.send("SessionEnd", **missing)
+    page = page_of(session)
+    assert "card.py" in page
+    assert "app.py" not in page
+
+
+def test_form_of_a_command_that_failed_in_two_sessions_is_said_once_when_it_is_used_again(
+    session: Session, tmp_path: Path
+) -> None:
+    def ended(name: str) -> None:
+        other = Session(session.repo, tmp_path / f"{name}.jsonl", name)
+        other.context("SessionStart", source="startup")
+        other.transcript.prompt("Add a route for refunds by card to the shop")
+        other.transcript.call("Bash", "error: unrecognized subcommand 'bun'", error=True, command="rtk bun test")
+        other.transcript.call("Bash", "ok", command="bun test")
+        other.transcript.call("Write", "created", file_path=str(session.repo / f"{name}.py"), content="x\n")
+        other.send("SessionEnd")
+
+    used = {"tool_name": "Bash", "tool_input": {"command": "rtk bun test 2>&1 | tail -5"}}
+    ended("s-one")
+    assert "rtk bun" not in session.context("PostToolUse", **used)
+    ended("s-two")
+    assert "`rtk bun` has failed here before" in session.context("PostToolUse", **used)
+    assert session.context("PostToolUse", **used) == ""
+    assert session.faults() == []

@@ -120,3 +120,19 @@ def test_sentence_that_refers_back_includes_the_one_before_it() -> None:
     text = "The limit of `send_all` is not read anywhere. But that is a pre-existing issue and out of scope here."
     assert [one.text for one in extraction.of_events([asked, Event(ANSWER, text)])] == [text]
     assert extraction.of_events([asked, Event(ANSWER, "But that is a pre-existing issue and out of scope here.")]) == []
+
+
+def test_later_statement_on_the_same_measure_replaces_the_earlier_one() -> None:
+    said = [
+        "Learned: the hook of a prompt takes 40 ms with 2,000 records.",
+        "Learned: the hook of a prompt takes 29 ms with 2,000 records.",
+    ]
+    found = extraction.of_events([Event(ANSWER, text) for text in said])
+    assert [extract.text for extract in found] == ["the hook of a prompt takes 29 ms with 2,000 records."]
+
+
+def test_blockers_and_numbered_issues_are_found_in_sentences() -> None:
+    assert found("The release is blocked by the missing key. BUG-12 makes the import slow. BUG-13 is fixed.") == [
+        (labels.BLOCKER, "The release is blocked by the missing key."),
+        (labels.ISSUE, "BUG-12 makes the import slow."),
+    ]

@@ -87,6 +87,56 @@ def test_mention_of_errors_is_not_an_error(command: str, output: str) -> None:
     assert run((command, output)) == []
 
 
+LOG = "error: Database connection failed\nTraceback (most recent call last)\nERROR: retry\n"
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "=== 12 passed in 0.31s ===",
+        "12 passed, 1 skipped in 0.31s",
+        "Ran 12 tests in 0.310s\n\nOK",
+        "Tests:       12 passed, 12 total",
+        "      Tests  12 passed (12)",
+        " 1226 pass\n 0 fail\n 2654 expect() calls\nRan 1226 tests across 56 files. [751.00ms]",
+        "ok  \tshop/cart\t0.012s",
+        "test result: ok. 12 passed; 0 failed; 0 ignored",
+        "[INFO] Tests run: 12, Failures: 0, Errors: 0, Skipped: 0\n[INFO] BUILD SUCCESS",
+        "BUILD SUCCESSFUL in 3s",
+        "  12 passing (31ms)",
+        "12 examples, 0 failures",
+        "Passed!  - Failed:     0, Passed:    12, Skipped:     0",
+        "\u2716 3 problems (0 errors, 3 warnings)",
+        "Found 0 errors. Watching for file changes.",
+    ],
+)
+def test_summary_without_failures_beats_the_lines_of_a_log_before_it(summary: str) -> None:
+    assert run(("make test 2>&1 | tail -50", f"{LOG}{summary}\n")) == []
+    failed = run(("make test 2>&1 | tail -50", f"{LOG}{summary}\nnpm ERR! Test failed\n"))
+    assert [failure.message for failure in failed] == ["npm ERR! Test failed"]
+
+
+@pytest.mark.parametrize(
+    "line", ["src/a.ts(3,5): error TS2322: Type 'x'", "src/a.py:3: error: bad", "3 failed, 1 passed"]
+)
+def test_summary_without_failures_hides_no_error_of_another_tool(line: str) -> None:
+    assert len(run(("tsc; pytest | tail", f"{line}\n=== 12 passed in 0.31s ===\n"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("failed", "then"),
+    [
+        ("cd src && go test ./segments", "cd src && go vet ./... && go test ./segments"),
+        ("wsl -e sh -c 'cd /mnt/d/src && go test ./segments'", "cd src && go build && go test ./segments"),
+        ("go test ./segments", 'wsl.exe -d Ubuntu -- bash -lc "cd src && go version && go test ./segments"'),
+        ("sh -c 'go test ./segments'", "wsl -- go test ./segments"),
+    ],
+)
+def test_step_inside_of_another_shell_is_settled_by_the_same_step(failed: str, then: str) -> None:
+    (failure,) = run((failed, "--- FAIL: TestPath\nFAIL\n"), (then, "ok  \tshop/segments\t0.1s\n"))
+    assert (failure.is_open, bool(failure.resolved)) == (False, True)
+
+
 def test_exit_reported_by_the_host_is_believed_unless_a_pipe_hides_it() -> None:
     def of(command: str) -> bool:
         call = Event(CALL, tool="Bash", arguments={"command": command}, call="1")
@@ -214,6 +264,10 @@ def test_only_errors_of_checks_stay_open(runs: list[tuple[str, str]], is_open: b
         "The user doesn't want to proceed with this tool use. The tool use was rejected.",
         "[Request interrupted by user for tool use]",
         "<tool_use_error>Sibling tool call errored</tool_use_error>",
+        "This command requires approval",
+        "Tool execution denied by policy.",
+        "Tool execution requires user confirmation",
+        "Claude requested permissions to use Bash, but you haven't granted it yet.",
     ],
 )
 def test_rejected_or_interrupted_call_is_no_failure(result: str) -> None:

@@ -134,6 +134,61 @@ def test_tasks_are_followed_by_their_numbers() -> None:
     assert [(one.text, one.status) for one in found.state.steps] == [("Route", DONE), ("Rounding", IN_PROGRESS)]
 
 
+def task(tool: str, number: int, *, agent: str = "", **arguments: str) -> tuple[Event, Event]:
+    call = f"{tool}{number}"
+    asked = Event(CALL, tool=tool, arguments=dict(arguments), call=call, agent=agent)
+    return asked, Event(RESULT, f"Task #{number} created successfully: x", call=call, agent=agent)
+
+
+def test_numbers_of_tasks_go_on_over_prompts_and_compactions() -> None:
+    first = after(
+        Progress(),
+        TASK,
+        *task("TaskCreate", 1, subject="Move the parser"),
+        *task("TaskUpdate", 1, taskId="1", status="completed"),
+    )
+    second = after(
+        first,
+        Event(PROMPT, "Now add a command line option --utc to the tool, with a test and a line in the README."),
+        *task("TaskCreate", 2, subject="Add option --utc"),
+        *task("TaskCreate", 3, subject="Write the test"),
+        Event(COMPACTION),
+        *task("TaskUpdate", 2, taskId="2", status="completed"),
+    )
+    assert second.state.done == ("Add option --utc",)
+    assert second.state.planned == ("Write the test",)
+
+
+def test_number_of_a_task_is_that_of_its_result_if_earlier_tasks_are_unknown() -> None:
+    made = state(
+        TASK, *task("TaskCreate", 7, subject="Port d.ts"), *task("TaskUpdate", 7, taskId="7", status="completed")
+    )
+    assert made.done == ("Port d.ts",)
+
+
+def test_task_that_a_sub_agent_finishes_is_done_and_its_own_list_is_not_the_sessions() -> None:
+    own = Event(CALL, tool="TodoWrite", arguments={"todos": [{"content": "Look", "status": "pending"}]}, agent="a1")
+    ticked = task("TaskUpdate", 1, agent="a1", taskId="1", status="completed")
+    made = state(TASK, *task("TaskCreate", 1, subject="Port d.ts"), own, *ticked)
+    assert (made.done, made.planned) == (("Port d.ts",), ())
+
+
+def test_commit_of_a_sub_agent_shows_that_a_step_is_done() -> None:
+    call = Event(CALL, tool="Bash", arguments={"command": "git commit -m 'Port d.ts to fetch'"}, call="c", agent="a1")
+    made = state(TASK, *task("TaskCreate", 1, subject="Port d.ts"), call, Event(RESULT, "[main 1a2b3c4d] x", call="c"))
+    assert made.done == ("Port d.ts",)
+
+
+def test_list_that_was_never_ticked_is_no_progress_once_files_are_changed() -> None:
+    listed = [TASK, *task("TaskCreate", 1, subject="Port d.ts")]
+    edit = Event(CALL, tool="Edit", arguments={"file_path": "d.ts", "old_string": "a", "new_string": "b"}, call="e")
+    assert after(Progress(), *listed).shown.planned == ("Port d.ts",)
+    assert after(Progress(), *listed, edit).shown.planned == ()
+    assert progress.tasks_of([*listed, edit]) == []
+    late = after(after(Progress(), *listed, edit), *task("TaskUpdate", 1, taskId="1", status="in_progress"))
+    assert late.shown.in_progress == ("Port d.ts",)
+
+
 def test_the_task_is_the_first_prompt_since_the_last_finished_list() -> None:
     before = after(Progress(), TASK, todo(Route="done", Rounding="done"), Event(PROMPT, "commit this"))
     assert before.state.goal == TASK.text
@@ -260,3 +315,17 @@ def test_next_action_is_left_until_a_later_turn_takes_it_up(turn: tuple[Event, .
     events = [TASK, STEPS, *turn]
     assert progress.next_actions(events, extraction.of_events(events)) == left
     assert state(*events).next_actions == left
+
+
+def test_what_the_last_answer_offers_is_a_next_action_until_the_next_prompt() -> None:
+    offered = after(Progress(), TASK, Event(ANSWER, "a.ts is ported. Want me to commit and push?"))
+    assert offered.shown.next_actions == ("Commit and push",)
+    assert after(offered, Event(PROMPT, "Use the old name for the class of errors")).shown.next_actions == ()
+    choice = Event(ANSWER, "Should I use axios or fetch in the worker?")
+    assert after(Progress(), TASK, choice).shown.next_actions == ()
+
+
+def test_offer_that_an_open_step_says_already_is_said_once() -> None:
+    made = after(Progress(), TASK, todo(**{"Add a test for negative amounts": "open", "Port": "done"}))
+    made = after(made, Event(ANSWER, "Ported. Should I add a test for negative amounts?"))
+    assert made.shown.next_actions == ()

@@ -126,14 +126,6 @@ def test_percentage_stands_once_in_a_proposed_state_and_only_the_last_next_steps
     assert state.content["next_actions"] == ["add a test"]
 
 
-def test_notice_of_the_agents_program_is_no_intent() -> None:
-    notice = "<agent-notification> <agent-id>a1</agent-id> done"
-    made = summarize(
-        Session("text", (Event(PROMPT, notice), Event(PROMPT, "expire the carts"))), Trail(()), "s1", "Ada"
-    )
-    assert made.intent == "expire the carts"
-
-
 def test_prompt_that_begins_with_an_element_of_the_users_is_the_intent() -> None:
     said = "<cart-list> shows expired carts"
     assert summarize(Session("text", (Event(PROMPT, said),)), Trail(()), "s1", "Ada").intent == said
@@ -147,13 +139,3 @@ def test_symptom_that_a_user_reports_is_no_sure_issue() -> None:
 def test_report_that_something_went_well_is_no_issue() -> None:
     said = "I ran the import again and it completed successfully, so this doesn't happen each time"
     assert proposed(Event(PROMPT, said), kind="issue") == []
-
-
-def test_issue_behind_a_recommendation_is_what_was_found_to_be_wrong() -> None:
-    answer = (
-        "Yes, there is duplicated parsing of carts in `shop/cart.py`.\n\n**Recommendation:** If we want more shops:\n"
-        "1. Move the parsing to `shop/parse.py`\n2. Let carts use it\n\n"
-        "This would be a larger refactor than what we just did."
-    )
-    (one,) = proposed(Event(ANSWER, answer), kind="issue")
-    assert one.title == "There is duplicated parsing of carts in shop/cart.py"

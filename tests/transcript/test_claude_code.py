@@ -34,7 +34,7 @@ def test_bytes_that_are_no_utf8_leave_the_rest_of_a_line_readable() -> None:
 
 def test_a_session_has_the_events_of_all_agents_and_the_model_of_the_main_one() -> None:
     told = Transcript()
-    told.prompt("the task <system-reminder>be brief</system-reminder>")
+    told.prompt("the task\n<system-reminder>be brief</system-reminder>")
     told.prompt("hidden", isMeta=True)
     told.prompt("[Request interrupted by user]")
     told.call("Read", "x", error=True, details={"code": 1}, file_path="a.py")
@@ -93,3 +93,17 @@ def test_a_queued_prompt_counts_once_when_the_agent_has_it() -> None:
     made.prompt("then rest")
     session = reader.read(made.text.encode())
     assert [(event.text, event.line) for event in session.events] == [("and the logs, too", 3), ("then rest", 9)]
+
+
+def test_half_a_surrogate_pair_leaves_the_rest_of_a_line_readable() -> None:
+    told = Transcript()
+    told.prompt("Never use floats \ud83d for money, \U0001f600")
+    told.call("Edit", "ok", file_path="pay.py", old_string="1", new_string="x\udc00 \\ud83d")
+    session = reader.read(told.text.encode())
+    assert session.broken == 0
+    assert session.events[0].text == "Never use floats \ufffd for money, \U0001f600"
+    assert session.events[1].arguments["new_string"] == "x\ufffd \\ud83d"
+
+
+def test_broken_json_with_a_surrogate_is_no_line() -> None:
+    assert LineReader().read(b'{"a": "\\ud83d"') is None

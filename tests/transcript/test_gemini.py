@@ -66,7 +66,7 @@ def test_a_compression_repeats_messages_and_only_its_summary_is_new() -> None:
     assert session.events[-1].text == "Refunds are under way."
 
 
-def test_a_call_that_was_denied_or_ended_with_a_code_is_a_failure() -> None:
+def test_a_call_that_ended_with_a_code_is_a_failure_and_one_that_was_denied_did_not_run() -> None:
     session = read(
         HEAD,
         called(1, "pytest", output="Output: ImportError: no module named card\nExit Code: 1"),
@@ -75,7 +75,6 @@ def test_a_call_that_was_denied_or_ended_with_a_code_is_a_failure() -> None:
     )
     assert [(one.step, one.message) for one in failures.of_events(session.events)] == [
         ("pytest", "ImportError: no module named card"),
-        ("rm -r src", "Tool execution denied by policy."),
     ]
 
 

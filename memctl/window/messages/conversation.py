@@ -21,7 +21,6 @@ from memctl.text.characters import encodable
 from memctl.text.phrases import indefinite
 from memctl.tokens.families import is_pack
 from memctl.tokens.messages import PER_EMPTY_RESULT, PER_MESSAGE, PER_REQUEST, PER_SEVERAL_CALLS, image_tokens
-from memctl.transcript.line import without_host_tags
 from memctl.transcript.messages import (
     CALL,
     OTHER,
@@ -39,6 +38,7 @@ from memctl.transcript.messages import (
     is_answer,
     messages_of,
 )
+from memctl.transcript.user_words import user_words
 from memctl.window.messages import replacement
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, count_call
 
@@ -320,7 +320,7 @@ def type_of(role: str, text: str) -> ContentType:
         return ContentType.SYSTEM_PROMPT
     if role == "assistant":
         return ContentType.ASSISTANT_RESPONSE
-    if is_pack(text) or not without_host_tags(text).strip():
+    if is_pack(text) or not user_words(text):
         return ContentType.MEMORY_INJECTION
     return ContentType.USER_MESSAGE
 

@@ -15,6 +15,7 @@ from itertools import pairwise
 import msgspec
 
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
+from memctl.transcript.user_words import words_of_refusal
 from memctl.window.messages.content import ContentBlock, ContentType
 
 LINE, MESSAGE, AGREED, PATH, ERROR = (
@@ -36,9 +37,6 @@ _AGREES = re.compile(
 )
 _END_OF_ANSWER = 350  # characters of it in which the names are looked for; an option is looked for in all of it
 _NAME = re.compile(r"\b(?=[\w./@:-]*[\d_/])\w[\w./@:-]*\w")
-# A host writes what the user says on refusing a call behind these words, in the call's result.
-_BEHIND_REFUSAL = "the user said:"
-_OF_HOST = "The user wants to clarify these questions"  # behind which it may write its own words, too
 _RESULTS = 10  # the last ones, in which lines with errors are looked for
 _ERROR = re.compile(
     r"\s*(?:E {2,8}\S|(?:[A-Za-z_.]*(?:Error|Exception)|ERROR|[Ee]rror|FAILED|FATAL|[Ff]atal|panic)\b:? \S)"
@@ -138,9 +136,8 @@ def _entries(events: Sequence[Event]) -> Iterator[Entry]:
     for event in events:
         if event.kind == PROMPT and len(event.text) < _SHORT and event.text.strip():
             yield Entry(MESSAGE, _plain(event.text))
-        elif event.kind == RESULT and event.is_error and _BEHIND_REFUSAL in event.text:
-            words = _plain(event.text.partition(_BEHIND_REFUSAL)[2])
-            if 0 < len(words) < _SHORT and not words.startswith(_OF_HOST):
+        elif event.kind == RESULT and event.is_error:
+            if 0 < len(words := _plain(words_of_refusal(event.text))) < _SHORT:
                 yield Entry(MESSAGE, words)
         elif event.kind == CALL and event.call not in failed and _EDITS.search(event.tool):
             yield from (Entry(PATH, path) for path in _edited(event))

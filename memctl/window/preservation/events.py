@@ -21,7 +21,7 @@ from memctl.statements.statement import Statement
 from memctl.task.progress import after
 from memctl.text.actions import MODIFIED, READ, WRITTEN
 from memctl.text.markdown import one_line
-from memctl.transcript import claude_code
+from memctl.transcript import user_words
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.window.messages.content import EVICTED, SHORTENED, ContentBlock, ContentType
 from memctl.window.preservation.checklist import event_of
@@ -189,7 +189,7 @@ def words_of_refusal(block: ContentBlock) -> str:
     The text is "" if the call was not refused.
     """
     is_error = block.content_type is ContentType.TOOL_RESULT and block.is_error
-    return claude_code.words_of_refusal(block.content) if is_error else ""
+    return user_words.words_of_refusal(block.content) if is_error else ""
 
 
 def _events(block: ContentBlock) -> Iterator[Event]:

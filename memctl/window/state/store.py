@@ -18,7 +18,6 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.record.change import Write
-from memctl.record.checkpoint import is_outside, leaves_repository
 from memctl.record.errors import InvalidRecord, describe
 from memctl.record.required_text import is_meaningful
 from memctl.record.task_state import DONE, Step, TaskState, TouchedFile
@@ -222,8 +221,7 @@ def sound(state: TaskState) -> TaskState:
     has_texts = all(isinstance(text, str) for text in (state.goal, state.task_id, state.section))
     try:
         if has_texts and all(_holds(getattr(state, name), kind) for name, kind in kinds.items()):
-            inside = tuple(file for file in state.files if is_outside(file.path) or not leaves_repository(file.path))
-            state = progress.normalise(msgspec.structs.replace(state, files=inside), shorten=True)
+            state = progress.normalise(state, shorten=True)
         made = msgspec.convert(msgspec.structs.asdict(state), TaskState)
     except msgspec.ValidationError as error:
         raise MemctlError(f"the state can't be saved: {describe(error)}", exit_code=USAGE) from None

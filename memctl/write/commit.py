@@ -344,10 +344,11 @@ def commit_paths(
     If another process moves the branch, the commit is tried again. Raises CommitPending if it can't be made now.
     """
     text = commit_message.compose(changes)
+    replaced: list[str] = []
     for left in reversed(range(_TRIES)):
         codes = {} if is_fresh else pending_state.uncommitted(memory, ignored=True)
         if left == _TRIES - 1:
-            _note_replaced(memory, changes, codes)
+            replaced = list(_replaced(memory, changes, codes))
         asked: Mapping[str, str | None] = paths if is_fresh else codes
         differing = _differing(memory, paths, least, asked)
         if not differing:
@@ -362,6 +363,7 @@ def commit_paths(
             if not left:
                 raise
             is_fresh, prepared = False, None
+    memory.remarks += replaced
     if made.parent is not None:
         cache_update.advance(memory, contents, made.parent, made.commit)
     if not made.branch and _DETACHED not in memory.remarks:
@@ -369,8 +371,8 @@ def commit_paths(
     return made.commit
 
 
-def _note_replaced(memory: Memory, changes: Sequence[Change], codes: Mapping[str, str]) -> None:
-    """Add a remark for each staged version of a file that differs from the text that a change replaces.
+def _replaced(memory: Memory, changes: Sequence[Change], codes: Mapping[str, str]) -> Iterator[str]:
+    """Yield a remark for each staged version of a file that differs from the text that a change replaces.
 
     `codes` are the two letters of `git status` by path, such as "MM".
     """
@@ -380,7 +382,7 @@ def _note_replaced(memory: Memory, changes: Sequence[Change], codes: Mapping[str
         path = staged[entry.path]
         now = git_source.index_texts(memory, [path]).get(path)
         if now is not None and clean_newlines(now) not in (old[path], journal.text_at(memory.folder, path)):
-            memory.remarks.append(
+            yield (
                 f"note: the staged version of {entry.path}, which differed from the file, is replaced;"
                 f" `git cat-file blob {entry.blob[:10]}` prints it"
             )
@@ -426,7 +428,11 @@ def _refuse_later_edits(memory: Memory, paths: Iterable[str], *, allow_secret: b
         change = Change(op="", title="", writes=(Write(path, text, ""),))
         try:
             if not allow_secret:
-                credentials.refuse(memory, change, lambda write: manual_edits.text_in_head(memory, write.path))
+                credentials.refuse(
+                    change,
+                    before=lambda write: manual_edits.text_in_head(memory, write.path),
+                    allowed=lambda: memory.allowed_secrets,
+                )
         except CredentialFound as error:
             raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.SECRET_HINT) from None
 

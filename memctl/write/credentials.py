@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from itertools import chain
 
@@ -10,19 +10,23 @@ from memctl.errors import CredentialFound
 from memctl.record import frontmatter
 from memctl.record.change import Change, Write
 from memctl.record.errors import FrontMatterError
-from memctl.store.memory import Memory
 from memctl.text import headings
 from memctl.text.credentials import Span, describe, find, fingerprint, is_in, lines
 
 
-def refuse(memory: Memory, change: Change, before: Callable[[Write], str | None] = lambda write: write.old) -> None:
+def refuse(
+    change: Change,
+    before: Callable[[Write], str | None] = lambda write: write.old,
+    allowed: Callable[[], Collection[str]] = tuple,
+) -> None:
     """Raise CredentialFound if a change adds what looks like a credential; the error names field, line and rule.
 
-    The commit's message is checked, too. Values that the user allows in this clone are none. Lines that a file had
-    before the change are allowed: `before` returns the old text for a write, and is called only if something was found.
+    The commit's message is checked, too. Lines that a file had before the change are no finding: `before` returns the
+    old text for a write. Nor are values that the user allows: `allowed` returns their fingerprints
+    (`Memory.allowed_secrets`). Both are called only if something was found.
     """
     for field, text, span in _credentials_in(change, before):
-        if fingerprint(text, span) in memory.allowed_secrets:
+        if fingerprint(text, span) in allowed():
             continue
         raise CredentialFound(
             f"{field}: line {next(lines(text, [span]))} {describe(text, span)}; Git's history would keep it for ever",

@@ -89,7 +89,7 @@ def objection(
                 _refuse_broken(memory, text, path, before)
             change = Change(op="commit", title="", writes=(Write(path, text, before),))
             if not allow_secret:
-                credentials.refuse(memory, change)
+                credentials.refuse(change, allowed=lambda: memory.allowed_secrets)
             guard.refuse_manual_edits(memory, change)
             if strict and (lack := advice(memory, path)):
                 why, hint = f"{memory.tracked(path)}: {lack}", "correct the record, or commit without --strict"

@@ -165,7 +165,11 @@ def check(memory: Memory, change: Change, options: WriteOptions) -> None:
     _refuse_controls(change)
     if not options.allow_secret:
         # Uncommitted edits by hand would become part of this commit.
-        credentials.refuse(memory, change, lambda write: manual_edits.text_in_head(memory, write.path))
+        credentials.refuse(
+            change,
+            before=lambda write: manual_edits.text_in_head(memory, write.path),
+            allowed=lambda: memory.allowed_secrets,
+        )
     if (change.deletes or change.op == "restore") and change.op != RENUMBER and not options.discard:
         _keep_what_git_lacks(memory, change)
 

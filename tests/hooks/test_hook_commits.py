@@ -292,7 +292,7 @@ def test_reading_pages_of_the_branch_starts_no_more_of_git(
     spawn = journal._spawn
 
     def watch(args: list[str], *rest: object, **more: object) -> object:
-        asked.append(args[0])
+        asked.append(args[2] if args[0] == "-c" else args[0])
         return spawn(args, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(journal, "_spawn", watch)

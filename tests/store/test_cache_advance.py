@@ -56,7 +56,7 @@ def test_next_write_reads_no_file_of_the_last_commit_again(
     spawn = plumbing._spawn
 
     def noted(args: list[str], *more: object, **how: object) -> object:
-        asked.append(args[0])
+        asked.append(args[2] if args[0] == "-c" else args[0])
         return spawn(args, *more, **how)  # type: ignore[arg-type]
 
     monkeypatch.setattr(plumbing, "_spawn", noted)

@@ -22,7 +22,7 @@ The key «9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08» is 
 pay with «4539 1488 0343 6467»
 the admin PIN is «48151623»
 passphrase for the backup disk is «velvet cactus orbit thunder»
-The seed phrase is «witch collapse practice feed shame open despair creek road rice ice least»
+Its seed phrase is «witch collapse practice feed shame open despair creek road rice ice least»
 The door code is «447192»
 Use PIN «7391» on the terminal
 the SIM's PUK is «83920174»

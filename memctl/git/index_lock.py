@@ -26,6 +26,7 @@ from memctl.git.status import mark
 _NEXT = "next-index"  # the file beside it with the new index
 PATIENCE = 4.0  # seconds to wait for another git process that holds the index
 _ORPHAN_PATIENCE = 5.0  # seconds to wait for a Git process whose memctl was killed; hooks may keep it from ending
+_TRIES = 4  # times that the next index is prepared without the lock; beside a loop of commits the last one is with it
 _PAUSE = 0.005  # seconds between two tries to get the lock
 # The options with which a Git command reads `pathspecs` from its standard input.
 FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
@@ -80,8 +81,13 @@ class IndexLock:
 
     def restage(self, files: Mapping[str, bytes | None]) -> None:
         """Prepare the next index again if the user's index has changed since."""
-        if self._stamp != self._find_stamp():
+        if not self.is_current:
             self.stage(files)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the user's index is still the one that the next index was made from."""
+        return self._stamp == self._find_stamp()
 
     def has_changes(self, paths: Iterable[str]) -> bool:
         """Return whether one of some files differs between the next index and HEAD; raises GitFailed."""
@@ -212,8 +218,12 @@ def hold(repository: Repository, files: Mapping[str, bytes | None], process: int
     """
     recover(repository)
     held = IndexLock(repository)
-    held.stage(files)
-    held.take(files, process)
+    for left in reversed(range(_TRIES)):
+        held.stage(files)
+        held.take(files, process)
+        if not left or held.is_current:
+            break
+        held.unlock()
     try:
         held.restage(files)
         yield held

@@ -61,7 +61,7 @@ def test_next_write_reads_no_file_of_the_last_commit_again(
 
     monkeypatch.setattr(plumbing, "_spawn", noted)
     memctl("decide", "Two")
-    assert set(asked) == {"check-ignore", "fast-import", "status", "update-index", "var"}
+    assert set(asked) == {"add", "check-ignore", "fast-import", "status", "var"}
     assert is_right(repo)
 
 

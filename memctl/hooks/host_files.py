@@ -116,7 +116,9 @@ def state_home(environ: Mapping[str, str]) -> Path:
     this variable, otherwise below ~/.local/state.
     """
     folder = environ.get("XDG_STATE_HOME", "")
-    return (Path(folder) if os.path.isabs(folder) else Path.home() / ".local" / "state") / "memctl" / "installed"
+    return (
+        (Path(folder) if os.path.isabs(folder) else files.home_folder() / ".local" / "state") / "memctl" / "installed"
+    )
 
 
 def settings_edit(

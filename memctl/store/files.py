@@ -28,6 +28,15 @@ _READING = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _SYNC_EACH = 32  # up to so many files are flushed one by one; for more, the whole disk is flushed
 
 
+def home_folder() -> Path:
+    """Return the user's home folder; for a user without one, a path that has no files below it (/dev/null).
+
+    Containers run programs as users without HOME and without an entry in /etc/passwd.
+    """
+    home = os.path.expanduser("~")
+    return Path(home if os.path.isabs(home) else os.devnull)
+
+
 def locate(folder: Path, path: str) -> Path:
     """Return the absolute path of `path` below the memory's `folder`; raises MemctlError if it could lead out."""
     parts = path.split("/")

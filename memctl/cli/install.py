@@ -136,7 +136,7 @@ def _place(ctx: click.Context, options: InstallOptions) -> tuple[Path, Repositor
     """Return the folder whose files change: the one with the memory, or the user's home."""
     if options.user:
         home = files.home_folder()
-        if not home.is_dir():
+        if home == Path(os.devnull):
             hint = "set HOME to a folder that you can write to, or install in the project: leave out --user"
             raise MemctlError("you have no home folder", hint)
         if not options.dry_run:

@@ -34,9 +34,26 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
     settings, patterns, addresses = _settings(repository)
     if SETTING in settings:
         return REFUSED if settings[SETTING].lower() in _OFF else TRUSTED
-    if addresses and all(any(fnmatchcase(address, pattern) for pattern in patterns) for address in addresses):
+    if addresses and all(any(fnmatchcase(_resolve(address), pattern) for pattern in patterns) for address in addresses):
         return TRUSTED
     return UNKNOWN
+
+
+def _resolve(address: str) -> str:
+    """Return the address that a server sees: without `..`, also if it is written with `%2e`, `%2f` or a backslash.
+
+    https://github.com/acme/../evil/x is https://github.com/evil/x. Other addresses are returned unchanged.
+    """
+    from posixpath import normpath
+    from urllib.parse import unquote  # few users trust addresses
+
+    plain, before = address, ""
+    while plain != before:  # %252e is %2e for a server behind another one
+        plain, before = unquote(plain).replace("\\", "/"), plain
+    if not {".", ".."} & set(plain.split("/")):
+        return address if plain.count("/") == address.count("/") else plain
+    scheme, mark, rest = plain.rpartition("://")
+    return f"{scheme}{mark}{normpath(rest)}"
 
 
 def grant(repository: Repository) -> None:

@@ -21,6 +21,7 @@ from memctl.record.errors import CONFLICT, Fault, FrontMatterError, InvalidRecor
 from memctl.text.lazy_regex import lazy_regex
 
 FENCE = "---"
+MAX_DEPTH = 20  # levels of lists and mappings in each other
 MAX_HEAD = 64 * 1024  # characters; real ones have about 600
 _INT = lazy_regex(r"-?(?:0|[1-9][0-9]{0,17})")
 _PLAIN = lazy_regex(r"[^\W\d_][\w./@+()§-]*(?:(?: |:|, )[\w./@+()§-]+)*|§[\w.]+(?:[/-][\w.]+)*")
@@ -144,6 +145,8 @@ def emit(key: str, value: Any, *, formatted: bool = False) -> str:
         raise ValueError(
             f"{key!r} can't be a key of front matter: a key has letters, digits, `_` and `-`, and begins with a letter"
         )
+    if _is_deep(value, MAX_DEPTH - 1):  # the front matter is one
+        raise ValueError(f"{key}: values must be nested at most {MAX_DEPTH} levels deep")
     try:
         if formatted:
             return f"{key}:{_formatted(value, '  ')}"
@@ -152,6 +155,14 @@ def emit(key: str, value: Any, *, formatted: bool = False) -> str:
         return f"{key}: {_scalar(value)}\n"
     except ValueError as error:
         raise ValueError(f"{key}: {error}") from None
+
+
+def _is_deep(value: Any, levels: int) -> bool:
+    """Return whether more than so many levels of lists and mappings are in each other."""
+    if not isinstance(value, (Mapping, list, tuple)):
+        return False
+    items = value.values() if isinstance(value, Mapping) else value
+    return levels == 0 or any(_is_deep(item, levels - 1) for item in items)
 
 
 def _formatted(value: Any, indent: str) -> str:

@@ -15,9 +15,9 @@ import yaml
 from frontmatter.default_handlers import YAMLHandler
 
 from memctl.record.errors import DUPLICATE, FrontMatterError
+from memctl.record.frontmatter import MAX_DEPTH
 from memctl.text.lazy_regex import lazy_regex
 
-_MAX_DEPTH = 20
 _INT = lazy_regex(r"-?(?:0|[1-9][0-9]{0,999})")
 _DECIMAL = lazy_regex(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]{1,3})?")
 _BREAKS = lazy_regex("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -92,8 +92,8 @@ def _refuse_tricks(events: Iterable[Any]) -> None:
             raise FrontMatterError(line, "", "YAML anchors and aliases are not allowed in front matter")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            if depth > _MAX_DEPTH:
-                raise FrontMatterError(line, "", f"values must be nested at most {_MAX_DEPTH} levels deep")
+            if depth > MAX_DEPTH:
+                raise FrontMatterError(line, "", f"values must be nested at most {MAX_DEPTH} levels deep")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 

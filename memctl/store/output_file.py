@@ -38,14 +38,22 @@ def refuse(file: Path) -> None:
     A caller that does something that can't be undone, such as deleting, calls this before.
     """
     refuse_outside(file)
-    for link in _links(file):
-        _refuse_link(file, link)
-    _refuse_gits_own(file)
+    refuse_links(file)
     folder = Path(os.path.realpath(file)).parent
     if not folder.is_dir():
         raise MemctlError(f"{file} can't be written: there is no folder {folder}")
     if not os.access(folder if file.is_file() or not file.exists() else file, os.W_OK):
         raise MemctlError(f"{file} can't be written: {os.strerror(errno.EACCES)}")
+
+
+def refuse_links(file: Path) -> None:
+    """Raise MemctlError for a file or folder to which a link of the repository leads, or that is Git's own.
+
+    Neither the file nor the folders above it need to exist.
+    """
+    for link in _links(file):
+        _refuse_link(file, link)
+    _refuse_gits_own(file)
 
 
 def refuse_outside(file: Path) -> None:

@@ -41,6 +41,24 @@ def clean_newlines(text: str) -> str:
     return text[1:] if text.startswith("\ufeff") else text
 
 
+def clean(text: str) -> str:
+    """Return a file's text with clean line ends, and with the lines `---` around its front matter as memctl has them.
+
+    YAML allows blanks behind `---`, and a line `...` at the end; Pandoc and other programs write that.
+    """
+    text = clean_newlines(text)
+    if not text.startswith(FENCE):
+        return text
+    head = text[: text.find("\n---\n", 3) + 1]
+    if head.startswith("---\n") and not any(odd in head for odd in ("\n...", "\n--- ", "\n---\t")):
+        return text  # nearly all files
+    lines = text.split("\n")
+    fences = [number for number, line in enumerate(lines) if line.rstrip(" \t") in (FENCE, "...")][:2]
+    if len(fences) == 2 and fences[0] == 0:
+        lines[0] = lines[fences[1]] = FENCE
+    return "\n".join(lines)
+
+
 def split(text: str) -> tuple[str, str]:
     """Split a file's text into its front matter, without the lines `---` around it, and the body below it.
 

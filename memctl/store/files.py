@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
 from memctl.git import private_files
+from memctl.record import frontmatter
 from memctl.record.errors import Fault, InvalidRecord, NotRegularFile
-from memctl.record.frontmatter import clean_newlines
 from memctl.record.kinds import BY_FOLDER, CHECKPOINTS, SESSIONS
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def too_large(path: str, size: int) -> InvalidRecord:
 def decode(data: bytes, path: str) -> str:
     """Return the text of a file's bytes, with LF line ends; raises InvalidRecord if they are not UTF-8."""
     try:
-        return clean_newlines(data.decode())
+        return frontmatter.clean(data.decode())
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidRecord([Fault(path, line, "", f"the file is not UTF-8 text (byte {error.start})")]) from None

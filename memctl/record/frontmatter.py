@@ -17,11 +17,10 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record.errors import CONFLICT, Fault, FrontMatterError, InvalidRecord
+from memctl.record.errors import CONFLICT, MAX_DEPTH, Fault, FrontMatterError, InvalidRecord
 from memctl.text.lazy_regex import lazy_regex
 
 FENCE = "---"
-MAX_DEPTH = 20  # levels of lists and mappings in each other
 MAX_HEAD = 64 * 1024  # characters; real ones have about 600
 _INT = lazy_regex(r"-?(?:0|[1-9][0-9]{0,17})")
 _PLAIN = lazy_regex(r"[^\W\d_][\w./@+()§-]*(?:(?: |:|, )[\w./@+()§-]+)*|§[\w.]+(?:[/-][\w.]+)*")

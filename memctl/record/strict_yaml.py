@@ -14,8 +14,7 @@ import frontmatter
 import yaml
 from frontmatter.default_handlers import YAMLHandler
 
-from memctl.record.errors import DUPLICATE, FrontMatterError
-from memctl.record.frontmatter import MAX_DEPTH
+from memctl.record.errors import DUPLICATE, MAX_DEPTH, FrontMatterError
 from memctl.text.lazy_regex import lazy_regex
 
 _INT = lazy_regex(r"[-+]?(?:0|[1-9][0-9]{0,999})")

@@ -1,9 +1,15 @@
 """The entry point of `python -m memctl` and of the scripts `memctl` and `git-memctl`."""
 
+from __future__ import annotations
+
 import gc
 import os
+import site
 import sys
-from pathlib import Path
+
+TYPE_CHECKING = False  # type checkers know this name
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def run() -> None:
@@ -13,6 +19,7 @@ def run() -> None:
     it without a traceback, also while modules are imported.
     """
     try:
+        _forget_project_libraries()
         _run()
     except KeyboardInterrupt:
         from memctl.errors import INTERRUPTED
@@ -25,6 +32,25 @@ def run() -> None:
             raise
         print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr, flush=True)
         os._exit(REFUSED)
+
+
+def _forget_project_libraries() -> None:
+    """Remove the folders from `sys.path` from which the project at hand would provide libraries.
+
+    They are those of PYTHONPATH, which projects set for their own programs, and the current directory, where `python -m
+    memctl` looks first: a project with a folder `click` would decide what memctl and its hooks run. Folders of Python
+    and of memctl's installation stay. The variable stays, too, for the programs that Git starts.
+    """
+    standard = os.path.dirname(os.__file__)
+    own = {os.path.dirname(os.path.dirname(__file__)), standard, f"{standard}/lib-dynload", *site.getsitepackages()}
+    own |= {site.USER_SITE} if site.USER_SITE else set()
+    try:
+        here = os.getcwd()
+    except OSError:  # the directory was deleted
+        here = "/"
+    foreign = {os.path.join(here, folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep)}
+    removed = {os.path.normpath(folder) for folder in foreign | {here}} - own
+    sys.path[:] = [folder for folder in sys.path if os.path.normpath(os.path.join(here, folder)) not in removed]
 
 
 def _run() -> None:

@@ -63,7 +63,7 @@ def incomplete_installation(error: ModuleNotFoundError) -> MemctlError | None:
         return None
     return MemctlError(
         f"memctl's installation is incomplete: the package {package} is missing",
-        f"`{sys.executable} -m pip install {package}` adds it, or install memctl again",
+        f"`{sys.executable} -m pip install {package}` adds it, or install memctl again (PYTHONPATH is not searched)",
         kind="installation",
     )
 

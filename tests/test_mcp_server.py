@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -336,3 +338,114 @@ def test_install_mcp_prints_the_server_settings(repo: Path, memctl: Memctl) -> N
     for wrong in (("mcp",), ("mcp", "--for", "github"), ("git", "--for", "cursor")):
         assert memctl("install", *wrong, code=2).err.startswith("error: ")
     assert git(repo, "status", "--porcelain") == ""
+
+
+def ask_raw(
+    folder: Path, query: str, *args: str, roots: list[str] | None = None, **environ: str
+) -> tuple[list[str], dict[str, Any]]:
+    """Start the server in a folder as a program does, and call `recall`.
+
+    `query` is the JSON of the query. `roots` are the program's folders, as URIs; if it is None, the program can't name
+    them. Returns the methods that the server called, and the result of the call.
+    """
+    command = [sys.executable, "-m", "memctl", *args, "mcp"]
+    env = {**os.environ, **environ}
+    server = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+    assert server.stdin is not None
+    assert server.stdout is not None
+    client = {"capabilities": {} if roots is None else {"roots": {}}, "clientInfo": {"name": "probe", "version": "1"}}
+    client["protocolVersion"] = "2025-06-18"
+    called: list[str] = []
+    for line in (
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}),
+        '{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        '{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": '
+        f"{query}}}}}}}",
+    ):
+        server.stdin.write(f"{line}\n")
+        server.stdin.flush()
+    for line in server.stdout:
+        message = json.loads(line)
+        if message.get("method") == "roots/list":
+            called.append("roots/list")
+            named = [{"uri": uri} for uri in roots or ()]
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"roots": named}}) + "\n")
+            server.stdin.flush()
+        elif message.get("id") == 2:
+            server.stdin.close()
+            assert server.wait(20) == 0
+            return called, message["result"]
+    raise AssertionError("the server has ended without an answer")
+
+
+@pytest.mark.parametrize(
+    ("args", "environ"),
+    [
+        (("-C", "${workspaceFolder}"), {}),
+        (("-C", "${env:HOME}/shop"), {}),
+        (("-C", "$PWD"), {}),
+        ((), {"MEMCTL_DIR": "${CLAUDE_PROJECT_DIR}"}),
+        (("-C", "%CD%"), {}),
+    ],
+)
+def test_variable_that_the_program_left_in_its_settings_means_the_current_folder(
+    repo: Path, memctl: Memctl, args: tuple[str, ...], environ: dict[str, str]
+) -> None:
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "x")
+    _, result = ask_raw(repo, '"PostgreSQL"', *args, **environ)
+    assert "Adopt PostgreSQL" in result["content"][0]["text"]
+
+
+def test_folder_with_a_variable_in_its_name_is_taken_as_it_is(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "x")
+    odd = repo / "$HOME"
+    odd.mkdir()
+    _, result = ask_raw(tmp_path, '"PostgreSQL"', "-C", str(odd))
+    assert "Adopt PostgreSQL" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("name", ["shop", "a shop"])
+def test_server_that_is_started_elsewhere_takes_the_folder_of_the_client(
+    repo: Path, memctl: Memctl, tmp_path: Path, name: str
+) -> None:
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "x")
+    moved = repo.rename(tmp_path / name)
+    (moved / "sub").mkdir()
+    roots = ["https://example.org/", (tmp_path / "gone").as_uri(), tmp_path.as_uri(), (moved / "sub").as_uri()]
+    for args in ((), ("-C", "${workspaceFolder}")):
+        called, result = ask_raw(Path("/"), '"PostgreSQL"', *args, roots=roots)
+        assert called == ["roots/list"]
+        assert "Adopt PostgreSQL" in result["content"][0]["text"]
+    called, result = ask_raw(Path("/"), '"PostgreSQL"', "-C", str(moved), roots=[])
+    assert called == []
+    assert "Adopt PostgreSQL" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("roots", [None, [], ["file:///"]])
+def test_server_without_a_memory_says_what_to_set(roots: list[str] | None) -> None:
+    _, result = ask_raw(Path("/"), '"x"', roots=roots)
+    assert result["isError"]
+    assert "no memory in /" in result["content"][0]["text"]
+    assert '"args": ["-C", ' in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("query", [r'"\ud83d"', r'"pool \udca9\ud83d end"', r'"a\\\ud83d"', r'"\ud83d\ud83d\udca9"'])
+def test_half_an_emoji_in_a_call_gets_an_answer(repo: Path, query: str) -> None:
+    _, result = ask_raw(repo, query)
+    assert result["content"][0]["text"].endswith("matches.")
+
+
+def test_whole_emoji_and_escaped_backslashes_stay_as_they_are() -> None:
+    from memctl.mcp_server import _encodable_line
+
+    for line in (rb'{"a": "\ud83d\udca9 \\ud83d"}', b'{"a": "\xf0\x9f\x92\xa9"}'):
+        assert json.loads(_encodable_line(line)) == json.loads(line)
+    assert _encodable_line(rb"no JSON \ud83d") == rb"no JSON \ud83d"
+
+
+@pytest.mark.parametrize("text", ["a b ", "'s ", "database pool ", "x", "\u6f22", '\\"a '])
+def test_query_of_eight_megabytes_is_answered_at_once(repo: Path, memctl: Memctl, text: str) -> None:
+    memctl("decide", "Adopt a database pool", "--rationale", "x")
+    before = time.monotonic()
+    ask_raw(repo, f'"{text * (8_000_000 // len(text))}"')
+    assert time.monotonic() - before < 20  # it took 25 to 50 seconds

@@ -17,6 +17,7 @@ from memctl.cli.startup import Start
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.repository import find_top, refuse_bare
+from memctl.record.change import Change
 from memctl.record.config import DEFAULT_BRANCH
 from memctl.store import agent_env, output_file
 from memctl.store.memory import Memory
@@ -109,7 +110,12 @@ def init_command(
     memory.note_caller()
     if not flags["dry_run"]:
         _grant_trust(memory)
-    result = transaction.carry_out(memory, lambda _: change, write_command.write_options(flags))
+
+    def create(_: object) -> Change:
+        setup.refuse_present(memory.folder)  # another process may have been faster
+        return change
+
+    result = transaction.carry_out(memory, create, write_command.write_options(flags))
     if yes:
         write_command.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
         _run_steps(ctx, memory, dry_run=flags["dry_run"])
@@ -210,7 +216,7 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
 
     The repository has the shop's code, a history of commits and 30 records. It stays until you delete its folder.
     """
-    place = ctx.obj.folder / folder.expanduser()
+    place = ctx.obj.folder / os.path.expanduser(folder)
     if dry_run:
         setup.refuse_used_folder(place)
     else:

@@ -23,7 +23,7 @@ from memctl.hooks import file_recall, host_files, json_edit, other_memctl, permi
 from memctl.hooks.host_files import Allowed, Edit, OriginalFiles
 from memctl.hooks.hosts import HOSTS, Host, with_guard
 from memctl.hooks.mcp_settings import CLIENTS
-from memctl.store import agent_env, output_file
+from memctl.store import agent_env, files, output_file
 from memctl.store.agent_env import READ, RECORD
 from memctl.store.memory import Memory
 from memctl.write import install
@@ -135,9 +135,13 @@ def _check_options(options: InstallOptions) -> None:
 def _place(ctx: click.Context, options: InstallOptions) -> tuple[Path, Repository | None]:
     """Return the folder whose files change: the one with the memory, or the user's home."""
     if options.user:
+        home = files.home_folder()
+        if home == Path(os.devnull):
+            hint = "set HOME to a folder that you can write to, or install in the project: leave out --user"
+            raise MemctlError("you have no home folder", hint)
         if not options.dry_run:
-            output_file.refuse_outside(Path.home() / "settings")
-        return Path.home(), None
+            output_file.refuse_outside(home / "settings")
+        return home, None
     if options.uninstall:  # which must work when the memory is gone, too
         memory = memory_access.memory_if_any(ctx)
         repository = open_repository(ctx.obj.folder)
@@ -290,9 +294,10 @@ def _advise_on_workflow(what: str, edit: Edit) -> None:
 
 def _advise(host: Host, options: InstallOptions) -> None:
     whole = f"install with --user{' or --local' if host.own else ''}, so that the hooks call memctl by its full path"
-    if not options.user and not options.own and shutil.which("memctl") is None:
+    is_found = options.user or options.own or os.access(files.home_folder() / settings.OF_PIPX, os.X_OK)
+    if not is_found and shutil.which("memctl") is None:
         output.note(f"warning: memctl is not on the PATH, where the hooks look for it\nhint: {whole}")
-    elif not options.user and not options.own and (environment := _environment()):
+    elif not is_found and (environment := _environment()):
         output.note(
             f"warning: memctl is on the PATH only while {output.name(environment)} is active; without that virtual"
             " environment these hooks do not find memctl, and do nothing\n"

@@ -164,9 +164,8 @@ def _refuse_broken_text(arguments: list[str]) -> None:
         try:
             argument.encode()
         except UnicodeEncodeError:
-            raise MemctlError(
-                f"the argument {argument!r} is not UTF-8 text", "give the argument in UTF-8", USAGE
-            ) from None
+            hint = "give the argument in UTF-8, and set a locale with UTF-8, such as LC_ALL=C.UTF-8"
+            raise MemctlError(f"the argument {argument!r} is not UTF-8 text", hint, USAGE) from None
 
 
 def _explain(error: OSError, written: list[str]) -> MemctlError:

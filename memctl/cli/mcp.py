@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+from pathlib import Path
+
 import click
 
 from memctl.cli.command import command
 from memctl.errors import USAGE, MemctlError
+
+_VARIABLE = re.compile(r"\$\{?\w|\{\{|%\w+%")  # ${workspaceFolder}, $PWD, {{folder}}, %CD%
 
 
 @command(
@@ -19,6 +25,10 @@ def mcp_command(ctx: click.Context) -> None:
     It has five tools (recall, why, record, update, hand_over), prompts for the guide, and templates of resources, by
     which records and pages are read (memctl://record/ID, memctl://page/MARKER). It needs the extra `mcp`. Records are
     made in the name of the program, or of MEMCTL_AGENT; in a clone that is not trusted, no records are made.
+
+    The memory is that of the folder of -C or MEMCTL_DIR. Without these, or if the program left a variable such as
+    ${workspaceFolder} in them, it is that of the first of the program's folders (its roots) that has one, or else of
+    the folder in which the program started the server.
     """
     if ctx.obj.serve_tools is None:
         raise MemctlError(
@@ -26,4 +36,13 @@ def mcp_command(ctx: click.Context) -> None:
             "run `memctl mcp` in a shell, or let a program start it",
             USAGE,
         )
-    ctx.obj.serve_tools(ctx.obj.folder)
+    ctx.obj.serve_tools(_named_folder(ctx.obj.folder))
+
+
+def _named_folder(folder: Path) -> Path:
+    """Return the folder that a program's settings name; the current one if the program left a variable in the name.
+
+    Not every program replaces ${workspaceFolder} in settings, or does it in all of its settings files.
+    """
+    name = os.path.expanduser(folder)
+    return Path() if _VARIABLE.search(name) and not os.path.isdir(name) else Path(name)

@@ -17,7 +17,7 @@ from memctl.cli.command import command, flag_option, json_option, number_option,
 from memctl.cli.quality import print_performance
 from memctl.cli.text_input import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.store import output_file
+from memctl.store import files, output_file
 from memctl.text.phrases import quantity
 from memctl.tokens import model_windows
 from memctl.transcript import claude_code
@@ -108,7 +108,7 @@ class WindowSource:
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
-    folder = Path(projects) if projects else claude_code.projects(os.environ, Path.home())
+    folder = Path(projects) if projects else claude_code.projects(os.environ, files.home_folder())
     return claude_code.newest_transcript(Path(os.path.realpath(ctx.obj.folder)), folder)
 
 

@@ -24,7 +24,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import files
+from memctl.store import files, output_file
 from memctl.store.memory import Memory
 from memctl.text import headings
 
@@ -160,10 +160,12 @@ def write_folder(memory: Memory, folder: Path, exported: Sequence[ExportedFile])
     """Write exported files to a folder.
 
     Files that people have edited in the folder are overwritten, so the caller has to ask the user before. Hashes of all
-    exported files are stored in the Git directory, so that a later export knows which files nobody has edited.
+    exported files are stored in the Git directory, so that a later export knows which files nobody has edited. Raises
+    MemctlError if a link that the repository brought leads to the folder.
     """
     writes = [Write(item.file, item.text) for item in exported if item.state != "same"]
-    folder = Path(os.path.realpath(folder))  # the folder may be a symbolic link, its files may not
+    output_file.refuse_place(folder)
+    folder = Path(os.path.realpath(folder))
     try:
         files.replace_all(folder, files.prepare(folder, writes), ())
     except MemctlError as error:  # the usual hint says that the next write finishes it, which is true of a memory alone

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +22,7 @@ from memctl.exchange.adr_status import SUPERSEDED, Statement
 from memctl.exchange.adr_text import FORMS, KEY, AdrOrigin, Head
 from memctl.exchange.relative_links import LinkRebase
 from memctl.exchange.row_import import ImportResult, ImportTarget
+from memctl.exchange.rows import Problems
 from memctl.git import history
 from memctl.git.history import Commit
 from memctl.record import frontmatter
@@ -203,7 +204,9 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
     again = [item for item in importable if item.file in there and _is_same(decisions, there[item.file], item)]
     statuses = {file: record.status for file, record in there.items()} | {i.file: i.statement.status for i in new}
     fresh = {item.file for item in new}
-    links = [e for e in _edges([*new, *again], names, statuses) if e.old in fresh or e.new in fresh]
+    problems = Problems(target.is_strict)
+    links = [e for e in _edges([*new, *again], names, statuses, problems, fresh) if e.old in fresh or e.new in fresh]
+    row_import.refuse(problems.refused, "correct the files", is_strict=target.is_strict, is_some=True)
     added, writes = _records_of(target.memory, target.sequence, folder, new, links, there)
     changes = _other_ends(there, decisions, {item.file for item in again}, links, added)
     writes += [rewrite(target.snapshot, record, values) for record, values in changes]
@@ -212,7 +215,7 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
     return AdrImport(
         change=Change("import", title, identifiers, tuple(writes)),
         known=[*(item.file for item in again), *sorted(copies)],
-        notes=[note for item in new for note in _notes(item)] + links_in.notes,
+        notes=[note for item in new for note in _notes(item)] + problems.notes + links_in.notes,
         refused=wrong,
         added=added,
         changed={i.file: there[i.file].id for i in importable if i.file in there and i not in again},
@@ -357,29 +360,51 @@ def _first_commits(memory: Memory, place: str, names: Sequence[str]) -> dict[str
     return {paths[path]: commit for commit in commits for path in commit.paths if path in paths}
 
 
-def _edges(adrs: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str, str]) -> list[Edge]:
+def _edges(
+    adrs: Iterable[AdrFile],
+    names: Sequence[str],
+    statuses: Mapping[str, str],
+    problems: Problems,
+    fresh: Container[str],
+) -> list[Edge]:
     """Return which of the named files supersedes which, as the files in `adrs` state it.
 
-    `statuses` are those of all decisions, by file. A proposed or rejected decision supersedes nothing, and a rejected
-    one is not superseded.
+    `statuses` are those of all decisions, by file. `problems` gets messages on links of the files in `fresh` that are
+    left out.
     """
-    numbered: dict[int, list[str]] = {}
-    for name in names:
-        if number := adr_text.number_of(name):
-            numbered.setdefault(int(number), []).append(name)
+    stated: dict[tuple[str, str], set[bool]] = {}
+    for item, is_by in [(item, is_by) for is_by in (True, False) for item in adrs]:
+        for target in item.statement.superseded_by if is_by else item.statement.supersedes:
+            same = [name for name in names if target in (name, int(adr_text.number_of(name) or -1))]
+            if why := _why_unlinked(item.file, is_by, same, statuses):
+                what = f"{'superseded by' if is_by else 'supersedes'} {target}"
+                if item.file in fresh:
+                    problems.add_link(f"{item.file}:{_line_of_link(item, target)}: {what}: {why}")
+                continue
+            pair = (item.file, same[0]) if is_by else (same[0], item.file)
+            stated.setdefault(pair, set()).add(is_by)
+    return [Edge(old, new, True in said, False in said) for (old, new), said in stated.items()]
 
-    def resolve(target: str | int) -> str:
-        same = [target] if target in names else numbered.get(target, []) if isinstance(target, int) else []
-        return str(same[0]) if len(same) == 1 else ""
 
-    by_old: dict[tuple[str, str], None] = {}
-    by_new: dict[tuple[str, str], None] = {}
-    for item in adrs:
-        by_old.update(dict.fromkeys((item.file, resolve(target)) for target in item.statement.superseded_by))
-        if statuses.get(item.file) not in ("proposed", "rejected"):
-            by_new.update(dict.fromkeys((resolve(target), item.file) for target in item.statement.supersedes))
-    return [
-        Edge(old, new, (old, new) in by_old, (old, new) in by_new)
-        for old, new in {**by_old, **by_new}
-        if old != new and old in statuses and new in statuses and statuses[old] != "rejected"
-    ]
+def _why_unlinked(file: str, is_by: bool, same: Sequence[str], statuses: Mapping[str, str]) -> str:
+    """Return why a file is not linked to the one that it names, "" if it is.
+
+    `is_by` says whether the file is superseded by the other one. `same` are the files that the name may stand for.
+    """
+    if len(same) != 1:
+        return f"several files have this number ({', '.join(same)})" if same else "the folder has no such file"
+    old, new = (file, same[0]) if is_by else (same[0], file)
+    if old == new:
+        return "this is the file itself"
+    if same[0] not in statuses:
+        return f"{same[0]} is not imported"
+    if not is_by and statuses[file] in ("proposed", "rejected"):
+        return f"a {statuses[file]} decision supersedes nothing"
+    return "a rejected decision can't be superseded" if statuses[old] == "rejected" else ""
+
+
+def _line_of_link(item: AdrFile, target: str | int) -> int:
+    """Return the line of a file that names another file as superseding or superseded, 1 if none is found."""
+    named = re.compile(rf"(?<!\d)0*{target}(?!\d)" if isinstance(target, int) else re.escape(target))
+    found = [(number, line) for number, line in enumerate(item.text.split("\n"), 1) if named.search(line)]
+    return next((number for number, line in found if "supersed" in line.lower()), found[0][0] if found else 1)

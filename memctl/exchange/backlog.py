@@ -30,6 +30,10 @@ _STATUSES = {
     **dict.fromkeys(("won't do", "wont do", "cancelled", "canceled"), "wontfix"),
 }
 _SEVERITIES = ("critical", "high", "medium", "low")
+_KNOWN = (
+    "id", "title", "status", "priority", "type", "parent_task_id", "created_date", "reporter", "assignee", "labels",
+    "dependencies", "references", "documentation", "modified_files", "updated_date", "milestone",
+)  # fmt: skip
 _FIELDS = {  # heading of a task -> heading of an issue
     "description": "Description",
     "final summary": "Resolution",
@@ -38,7 +42,8 @@ _FIELDS = {  # heading of a task -> heading of an issue
 _FRONT = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _MARK = re.compile(r"^[ \t]*<!-- (?:SECTION:)?[A-Z_]+:(?:BEGIN|END) -->[ \t]*\n?", re.MULTILINE)
 _NUMBER = re.compile(r"(?:[A-Za-z]+-)?(\d+(?:\.\d+)*)$")
-_UNQUOTED = re.compile(r"^(\s*(?:- |[\w-]+:[ \t]+))([@`%].*)$", re.MULTILINE)
+_VALUE = re.compile(r"^([ \t]*(?:- |[\w-]+:[ \t]+))(\S.*)$", re.MULTILINE)  # behind a key or the dash of a list
+_BARE_ITEM = re.compile(r"([\[,][ \t]*)([@`%][^,\]]*)")
 
 
 def files(folder: Path) -> list[Path]:
@@ -79,7 +84,7 @@ def _tasks(paths: Iterable[Path], links: LinkRebase, unknown: UnknownValues) -> 
         except OSError as error:
             yield path.name, f"the file can't be read: {error.strerror}"
         except FrontMatterError as error:
-            yield path.name, str(error)
+            yield f"{path.name}:{error.line}", str(error)
 
 
 def _record(text: str, unknown: UnknownValues) -> dict[str, Any]:
@@ -88,15 +93,17 @@ def _record(text: str, unknown: UnknownValues) -> dict[str, Any]:
     front = _FRONT.match(text)
     if front is None:
         raise FrontMatterError(1, "", "this is not a task of Backlog.md: it has no front matter")
-    task = strict_yaml.read(_UNQUOTED.sub(_quote_value, front[1] + "\n"))
+    task = _front_values(front[1] + "\n")
     for name in ("id", "title", "status", "priority", "type", "parent_task_id"):
         if isinstance(task.get(name), list | dict):
-            raise FrontMatterError(1, name, f"{name} must be a text, not a list or a mapping")
+            line = next(n for n, line in enumerate(text.split("\n"), start=1) if name in line)
+            raise FrontMatterError(line, name, f"{name} must be a text, not a list or a mapping")
     title, identifier = one_line(str(task.get("title") or "")), str(task.get("id") or "")
     if not title or not identifier:
         raise FrontMatterError(1, "", "this is not a task of Backlog.md: `id` or `title` is missing")
     references = _items(task, "references") + _items(task, "documentation")
-    paths = [path for path in _items(task, "modified_files") if "://" not in path and not is_unsafe_path(path)]
+    unknown.leave_out(name for name, value in task.items() if name not in _KNOWN and value)
+    paths = [path for path in _items(task, "modified_files") if _is_path(path) or unknown.replace("file", path, "")]
     body = _body(text[front.end() :], references)
     if len(title) > TITLE_LIMIT:
         body = f"{title}\n\n{body}"
@@ -140,6 +147,10 @@ def _items(task: Mapping[str, Any], name: str) -> list[str]:
     return [one_line(str(item)) for item in items if str(item or "").strip()]
 
 
+def _is_path(path: str) -> bool:
+    return "://" not in path and not is_unsafe_path(path)
+
+
 def _tags(task: Mapping[str, Any]) -> list[str]:
     kind = str(task.get("type") or "")
     labels = [label.replace(",", " ") for label in _items(task, "labels")]
@@ -161,7 +172,24 @@ def _body(text: str, references: list[str]) -> str:
     return body
 
 
+def _front_values(head: str) -> dict[str, Any]:
+    """Return the values of a task's front matter, also if values lack quotes that YAML demands.
+
+    Raises FrontMatterError, with its line, for other text that is not YAML.
+    """
+    try:
+        return strict_yaml.read(head)
+    except FrontMatterError:
+        return strict_yaml.read(_VALUE.sub(_quote_value, head))
+
+
 def _quote_value(match: re.Match[str]) -> str:
-    """Return a line of YAML in which a value that needs quotes, such as `@ada`, has them."""
-    value = match[2].rstrip().replace("'", "''")
-    return f"{match[1]}'{value}'"
+    """Return a line of YAML with its value in quotes if it needs them: `@ada`, `[@ada]`, `Fix: x`, `'It's x'`."""
+    before, value = match[1], match[2].rstrip()
+    if value.startswith("[") and value.endswith("]"):
+        return before + _BARE_ITEM.sub(lambda item: f"{item[1]}'{item[2].strip()}'", value)
+    inner = value[1:-1] if len(value) > 1 and value[0] == value[-1] == "'" else value
+    is_odd = value[0] in "@`%" or ": " in value or value.endswith(":") or "'" in inner.replace("''", "")
+    if not is_odd or value[0] in '"{|>&*!#[':
+        return match[0]
+    return f"{before}'{inner.replace(chr(39), chr(39) * 2)}'"

@@ -89,7 +89,9 @@ def _items(text: str, unknown: UnknownValues) -> Iterator[Item]:
             yield place, f"this is not an issue of beads: {describe(error)}"
             continue
         if issue.status == _GONE:
+            unknown.note(f"{place} ({one_line(issue.id or '')}) was deleted in beads: it is left out")
             continue
+        unknown.leave_out(name for name, value in values.items() if name not in Issue.__struct_fields__ and value)
         if not issue.id or not one_line(issue.title or ""):
             yield place, "this is not an issue of beads: `id` or `title` is missing"
         else:

@@ -43,5 +43,4 @@ def import_json(target: ImportTarget, text: str) -> ImportResult:
       text.
     - A line without any id, if an equal line was imported.
     """
-    hint = "correct these lines, or leave out `id` and `memory_id`: memctl then assigns new ones"
-    return import_items(target, json_objects(text), hint)
+    return import_items(target, json_objects(text), "correct these lines")

@@ -28,6 +28,7 @@ from memctl.write.create import Draft, record_and_file
 from memctl.write.edit import rewrite
 from memctl.write.transaction import check
 
+_NEW_ID = "without `id` and `memory_id` it gets new ones"
 _SHOWN = 20  # problems to print, of possibly thousands
 _PATH = re.compile(r"[a-z]+/\d{4}-\d\d/[A-Z]{3}-[\d-]{1,40}(?:-[a-z0-9]+)*\.md")
 _LINKS = (*OTHER_END, "parent", "parent_memory_id")
@@ -86,7 +87,8 @@ def import_items(
     changed = RowLinks(target.snapshot, sound, noted, canonical).complete()
     other = [row for row in sound if row.place in texts and not _is_same(target, row, texts[row.place])]
     noted.refused += [
-        f"{row.place}: the memory already has a different record with the id {row.values['id']}" for row in other
+        f"{row.place}: the memory already has a different record with the id {row.values['id']} ({_NEW_ID})"
+        for row in other
     ]
     refuse(noted.refused, hint, is_strict=target.is_strict, is_some=bool(known) or len(sound) > len(other))
     writes = [_write(target.memory, row) for row in sound if row.record is None]
@@ -158,7 +160,9 @@ def _unique(target: ImportTarget, items: Iterable[Row], noted: Problems) -> Iter
             noted.notes.append(f"{row.place} is skipped: it is the same as {rows_by_id[repeated].place}")
             continue
         if repeated is not None:
-            noted.refused.append(f"{row.place}: {rows_by_id[repeated].place} has a different item with the same id")
+            noted.refused.append(
+                f"{row.place}: {rows_by_id[repeated].place} has a different item with the same id ({_NEW_ID})"
+            )
             continue
         rows_by_id[values["memory_id"]] = rows_by_id[values.get("id") or values["memory_id"]] = row
         row.record = by_id.get(str(values.get("id"))) or by_memory_id.get(str(values["memory_id"]))

@@ -26,7 +26,7 @@ from memctl.write.create import Draft, complete_values
 UNRESOLVED = "unresolved_links"  # the key of the front matter for links to records that were not imported
 _KEYS = ("body", "path", "content", "extra", "author", "parent")  # keys of an object beside those of a front matter
 
-_NO_OBJECT = "this is not a JSON object"
+_NO_OBJECT, _TOO_DEEP = "this is not a JSON object", "its values are nested too deep"
 
 Item = tuple[str, dict[str, Any] | str]
 
@@ -73,6 +73,8 @@ class UnknownValues:
 
     def __init__(self) -> None:
         self._counts = Counter[tuple[str, str, str]]()
+        self._fields = Counter[str]()
+        self._notes: list[str] = []
 
     def replace(self, field: str, value: object, instead: str) -> str:
         """Count an unknown value of a field, and return `instead`, which is used in its place ("" to leave it out).
@@ -83,6 +85,14 @@ class UnknownValues:
             self._counts[field, one_line(str(value)), instead] += 1
         return instead
 
+    def note(self, text: str) -> None:
+        """Keep a message on what is left out of the import."""
+        self._notes.append(text)
+
+    def leave_out(self, fields: Iterable[str]) -> None:
+        """Count the fields of an item that a record has no place for."""
+        self._fields.update(fields)
+
     def take_time(self, field: str, value: str | None) -> str:
         """Return the time with which a field's value begins, such as "2024-03-05T00:00:00Z"; "" if it begins with none.
 
@@ -92,10 +102,14 @@ class UnknownValues:
 
     def notes(self) -> list[str]:
         """Return a message on each unknown value: its field, how many items have it, and what was used instead."""
-        notes = []
+        notes = [*self._notes]
         for (field, value, instead), count in self._counts.items():
             done = f"{instead} was used instead" if instead else "the value was left out"
             notes.append(f"{quantity(count, 'item')} with the unknown {field} {value!r}: {done}")
+        notes += [
+            f"{quantity(count, 'item')} with {one_line(field)!r}: a record has no place for this field, it was left out"
+            for field, count in self._fields.items()
+        ]
         return notes
 
 
@@ -136,8 +150,10 @@ def _decode(text: str) -> Any:
         return msgspec.json.decode(text.encode())
     except UnicodeEncodeError:
         return ValueError("this is not UTF-8 text")
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except msgspec.MsgspecError as error:
         return error
+    except RecursionError:
+        return ValueError(_TOO_DEEP)
 
 
 def rows(memory: Memory, items: Iterable[Item], problems: Problems) -> Iterator[Row]:
@@ -150,7 +166,7 @@ def rows(memory: Memory, items: Iterable[Item], problems: Problems) -> Iterator[
             has_id = draft.values.get("id") is not None
             yield Row(place, draft, complete_values(memory, draft), _identity(values), has_id=has_id)
         except (MemctlError, RecursionError) as error:
-            problems.refused.append(f"{place}: {error}")
+            problems.refused.append(f"{place}: {error if isinstance(error, MemctlError) else _TOO_DEEP}")
 
 
 def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:

@@ -47,10 +47,12 @@ def _resolved(address: str) -> list[str]:
     """Return the addresses that may be meant by one: clients of HTTP and ssh resolve `..`, some after decoding it."""
     from urllib.parse import unquote  # few clones are trusted by their address
 
-    forms = [address, unquote(address).replace("\\", "/")]
-    if ".." not in forms[1].split("/"):
+    plain, before = address, ""
+    while plain != before:  # %252e is %2e for a server behind another one
+        plain, before = unquote(plain).replace("\\", "/"), plain
+    if ".." not in plain.split("/"):
         return [address]
-    places = [re.fullmatch(_PLACE, form, re.DOTALL) for form in forms]
+    places = [re.fullmatch(_PLACE, form, re.DOTALL) for form in (address, plain)]
     return [place[1] + posixpath.normpath(f"/{place[2]}")[1:] for place in places if place is not None]
 
 

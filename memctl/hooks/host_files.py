@@ -116,7 +116,9 @@ def state_home(environ: Mapping[str, str]) -> Path:
     this variable, otherwise below ~/.local/state.
     """
     folder = environ.get("XDG_STATE_HOME", "")
-    return (Path(folder) if os.path.isabs(folder) else Path.home() / ".local" / "state") / "memctl" / "installed"
+    return (
+        (Path(folder) if os.path.isabs(folder) else files.home_folder() / ".local" / "state") / "memctl" / "installed"
+    )
 
 
 def settings_edit(
@@ -243,8 +245,8 @@ def guide_edits(folder: Path, top: Path, originals: OriginalFiles, *, remove: bo
     edits: list[Edit] = []
     for name in (agents_md.AGENTS, agents_md.CLAUDE):
         file = folder / name
-        if name == agents_md.CLAUDE and file.is_symlink() and os.path.realpath(file) == os.path.realpath(edits[0].file):
-            edits.append(Edit(name, file, b"", b"", f"the file is a link to {agents_md.AGENTS}"))
+        if edits and os.path.realpath(file) == os.path.realpath(edits[0].file):  # one is a link to the other
+            edits.append(Edit(name, file, b"", b"", f"the file is the same as {agents_md.AGENTS}"))
         elif remove:
             edits.append(_removal(file, name, top, partial(agents_md.remove_block, name=name), originals))
         else:

@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 
 from memctl.hooks import json_edit
 from memctl.hooks.hosts import BEFORE, CLAUDE_CODE, CODEX, END, GEMINI, HOSTS, TOOL, Host
+from memctl.store import files
 
 _SECONDS = 10  # the time limit of a hook
 WRITING = "Edit|Write|MultiEdit|NotebookEdit"  # the tools of Claude Code that write a file
 OFF = "disableAllHooks"  # a setting of Claude Code
 USER, LOCAL = "--user", "--local"
 _OURS = re.compile(rf"\bmemctl\b(?:(?!\bmemctl\b)[^|;&])*?\bhook (?:{'|'.join(HOSTS)})\b")
-_GUARDED = "command -v memctl >/dev/null && memctl {end} || cat >/dev/null"
+OF_PIPX = ".local/bin/memctl"  # in the home; a program that the desktop starts does not have its folder on the PATH
+_GUARDED = 'export PATH="$PATH:$HOME/.local/bin"; command -v memctl >/dev/null && memctl {end} || cat >/dev/null'
 _GUARDED_CMD = "where memctl >nul 2>nul && memctl {end} || more >nul"
 
 
@@ -46,7 +48,7 @@ def place(host: Host, option: str, project: Path, environ: Mapping[str, str]) ->
     if moved := environ.get(variable):
         file = Path(moved).absolute() / below / host.shared
         return SettingsFile(file, str(file), option)
-    return SettingsFile(Path.home() / name, f"~/{name}", option)
+    return SettingsFile(files.home_folder() / name, f"~/{name}", option)
 
 
 def places(host: Host, project: Path, environ: Mapping[str, str]) -> list[SettingsFile]:

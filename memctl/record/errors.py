@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 CONFLICT, DUPLICATE = "conflict", "duplicate"
+MAX_DEPTH = 20  # levels of lists and mappings in each other, in front matter
 _MOST_FILES = 3  # files at fault that a summary names; `check` names all
 
 

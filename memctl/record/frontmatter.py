@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record.errors import CONFLICT, Fault, FrontMatterError, InvalidRecord
+from memctl.record.errors import CONFLICT, MAX_DEPTH, Fault, FrontMatterError, InvalidRecord
 from memctl.text.lazy_regex import lazy_regex
 
 FENCE = "---"
@@ -38,6 +38,24 @@ def clean_newlines(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text[1:] if text.startswith("\ufeff") else text
+
+
+def clean(text: str) -> str:
+    """Return a file's text with clean line ends, and with the lines `---` around its front matter as memctl has them.
+
+    YAML allows blanks behind `---`, and a line `...` at the end; Pandoc and other programs write that.
+    """
+    text = clean_newlines(text)
+    if not text.startswith(FENCE):
+        return text
+    head = text[: text.find("\n---\n", 3) + 1]
+    if head.startswith("---\n") and not any(odd in head for odd in ("\n...", "\n--- ", "\n---\t")):
+        return text  # nearly all files
+    lines = text.split("\n")
+    fences = [number for number, line in enumerate(lines) if line.rstrip(" \t") in (FENCE, "...")][:2]
+    if len(fences) == 2 and fences[0] == 0:
+        lines[0] = lines[fences[1]] = FENCE
+    return "\n".join(lines)
 
 
 def split(text: str) -> tuple[str, str]:
@@ -144,6 +162,8 @@ def emit(key: str, value: Any, *, formatted: bool = False) -> str:
         raise ValueError(
             f"{key!r} can't be a key of front matter: a key has letters, digits, `_` and `-`, and begins with a letter"
         )
+    if _is_deep(value, MAX_DEPTH - 1):  # the front matter is one
+        raise ValueError(f"{key}: values must be nested at most {MAX_DEPTH} levels deep")
     try:
         if formatted:
             return f"{key}:{_formatted(value, '  ')}"
@@ -152,6 +172,14 @@ def emit(key: str, value: Any, *, formatted: bool = False) -> str:
         return f"{key}: {_scalar(value)}\n"
     except ValueError as error:
         raise ValueError(f"{key}: {error}") from None
+
+
+def _is_deep(value: Any, levels: int) -> bool:
+    """Return whether more than so many levels of lists and mappings are in each other."""
+    if not isinstance(value, (Mapping, list, tuple)):
+        return False
+    items = value.values() if isinstance(value, Mapping) else value
+    return levels == 0 or any(_is_deep(item, levels - 1) for item in items)
 
 
 def _formatted(value: Any, indent: str) -> str:

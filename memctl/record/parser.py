@@ -54,7 +54,7 @@ def parse(text: str, path: str) -> tuple[Record, str]:
 
     Raises InvalidRecord with every fault and its line.
     """
-    text = frontmatter.clean_newlines(text)
+    text = frontmatter.clean(text)
     values, body = frontmatter.parse_frontmatter(text, path)
     record, wrong = _read(values, path)
     if record is None:
@@ -115,12 +115,27 @@ def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tup
         # The path is set last, since a file may have an unknown key called `path`.
         record = msgspec.convert((*_KEYS_OF({**_DEFAULTS, **values}), path), Record)
     except msgspec.ValidationError:
+        if (plain := _with_lists(values)) != values:
+            return _read(plain, path)
         return None, wrong_types(values, Record, _REQUIRED, _ALLOWED)
     times, wrong_times = _canonical_times(record)
     wrong = [*_wrong_values(record, wrong_times), *_wrong_references(record), *_wrong_place(record, path)]
     if wrong:
         return None, wrong
     return msgspec.structs.replace(record, **times) if times else record, []
+
+
+def _with_lists(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values with lists of texts where other programs write a text (`tags: a, b`), numbers or empty items."""
+    plain = dict(values)
+    for name in LISTS:
+        value = plain.get(name)
+        if isinstance(value, str):
+            value = [value] if name == "code_refs" else value.split(",")
+        if isinstance(value, list):
+            texts = [str(item) if type(item) is int else item for item in value if item not in (None, "")]
+            plain[name] = [item.strip() if isinstance(item, str) else item for item in texts]
+    return plain
 
 
 def _canonical_times(record: Record) -> tuple[dict[str, str], list[tuple[str, str]]]:

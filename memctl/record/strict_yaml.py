@@ -14,14 +14,22 @@ import frontmatter
 import yaml
 from frontmatter.default_handlers import YAMLHandler
 
-from memctl.record.errors import DUPLICATE, FrontMatterError
+from memctl.record.errors import DUPLICATE, MAX_DEPTH, FrontMatterError
 from memctl.text.lazy_regex import lazy_regex
 
-_MAX_DEPTH = 20
-_INT = lazy_regex(r"-?(?:0|[1-9][0-9]{0,999})")
-_DECIMAL = lazy_regex(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]{1,3})?")
+_INT = lazy_regex(r"[-+]?(?:0|[1-9][0-9]{0,999})")
+_DECIMAL = lazy_regex(r"[-+]?(?:(?:0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)(?:e[-+][0-9]{1,3})?")
 _BREAKS = lazy_regex("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_NO_LIST = "the front matter must be a list of `key: value` lines"
+_NO_LIST = "the front matter must be a list of `key: value` lines, each from the first column on and not in braces"
+_PAIR = lazy_regex(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)  # as JSON writes an emoji
+_QUOTES = dict.fromkeys(
+    (
+        "found character that cannot start any token",
+        "did not find expected node content",
+        "mapping values are not allowed in this context",
+    ),
+    ": put the value in quotes",
+)
 _CONSTANTS = {"true": True, "false": False}
 
 
@@ -71,9 +79,15 @@ def _load(head: str, number_keys: bool) -> dict[str, Any]:
         _refuse_tricks(yaml.parse(head, Loader=loader))
         root = yaml.compose(head, Loader=loader)
     except yaml.MarkedYAMLError as error:
+        if "escape code" in str(error.problem) and (whole := _PAIR.sub(_character, head)) != head:
+            return _load(whole, number_keys)
         mark = error.problem_mark or error.context_mark
         line = min((mark.line if mark else 0) + 2, head.count("\n") + 1)  # at most the last line
-        raise FrontMatterError(line, "", f"not valid YAML: {error.problem or error}") from None
+        at_fault = head.split("\n")[line - 2]
+        hint = (
+            ": indent with blanks, not with tabs" if at_fault.startswith("\t") else _QUOTES.get(str(error.problem), "")
+        )
+        raise FrontMatterError(line, "", f"not valid YAML: {error.problem or error}{hint}") from None
     except yaml.YAMLError as error:
         raise FrontMatterError(1, "", f"not valid YAML: {error}") from None
     if root is None:
@@ -83,17 +97,24 @@ def _load(head: str, number_keys: bool) -> dict[str, Any]:
     return _value(root, "", (str,), (str, int, float) if number_keys else (str,))  # type: ignore[no-any-return]
 
 
+def _character(pair: re.Match[str]) -> str:
+    """Return the escape in YAML of a character that JSON writes as two."""
+    return f"\\U{ord(bytes.fromhex(pair[1] + pair[2]).decode('utf-16-be')):08x}"
+
+
 def _refuse_tricks(events: Iterable[Any]) -> None:
     """Refuse aliases, which make a small file huge, and deep nesting, which exhausts the stack."""
     depth = 0
     for event in events:
         line = event.start_mark.line + 2 if event.start_mark else 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise FrontMatterError(line, "", "YAML anchors and aliases are not allowed in front matter")
+            raise FrontMatterError(
+                line, "", "YAML anchors and aliases are not allowed in front matter: write the value itself"
+            )
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            if depth > _MAX_DEPTH:
-                raise FrontMatterError(line, "", f"values must be nested at most {_MAX_DEPTH} levels deep")
+            if depth > MAX_DEPTH:
+                raise FrontMatterError(line, "", f"values must be nested at most {MAX_DEPTH} levels deep")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -125,10 +146,12 @@ def _scalar_value(node: Any, key: str) -> Any:
         return int(text)
     if kind == "float" and _DECIMAL.fullmatch(text):
         return float(text)
-    if kind == "bool" and text in _CONSTANTS:
-        return _CONSTANTS[text]
-    if kind == "null" and text in ("", "~", "null"):
+    if kind == "bool" and text.lower() in _CONSTANTS:
+        return _CONSTANTS[text.lower()]
+    if kind == "null":
         return None
+    if node.tag.startswith("!"):
+        raise FrontMatterError(node.start_mark.line + 2, key, f"the tag {node.tag} means nothing to memctl: remove it")
     meaning = {"bool": "true or false", "int": "a number in another base", "float": "a number", "null": "nothing"}
     message = f"YAML reads {text} without quotes as {meaning.get(kind, kind)}: put it in quotes"
     raise FrontMatterError(node.start_mark.line + 2, key, message)

@@ -7,6 +7,7 @@ configuration names the model, never the repository, because native code reads t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -122,7 +123,7 @@ def _folder(name: str) -> Path:
     """Return the folder of a model; raises ModelError if `name` is neither a folder nor an installed package."""
     from importlib.util import find_spec
 
-    folder = Path(name).expanduser()
+    folder = Path(os.path.expanduser(name))
     if folder.is_absolute() and folder.is_dir():
         return folder
     spec = find_spec(name) if _PACKAGE.fullmatch(name) else None  # a package without dots is found without running it

@@ -9,12 +9,16 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git import differences
-from memctl.store import files
+from memctl.store import files, session_dir
 from memctl.store.memory import Memory
+from memctl.text.file_names import portable
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 NO_COMMIT = "-"  # in place of a commit id, in a repository without commits
-_HINT = "a name has at most 100 letters, digits, dots, dashes and underscores, and begins with a letter or a digit"
+_HINT = (
+    "a name has at most 100 letters, digits, dots, dashes and underscores, begins with a letter or a digit, and is not"
+    " that of a device of Windows, such as nul"
+)
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -42,7 +46,7 @@ class Running(msgspec.Struct, frozen=True):
 
 def name(text: str) -> str:
     """Return a session's name unchanged, if it is valid and can be a file name; otherwise raise MemctlError."""
-    if _NAME.fullmatch(text) is None or text.endswith((".", ".md")):
+    if _NAME.fullmatch(text) is None or portable(text) != text or text.endswith(".md"):
         raise MemctlError(f"{text!r} is not a valid name for a session", _HINT, USAGE)
     return text
 
@@ -52,7 +56,7 @@ def name_like(text: str) -> str:
 
     Characters that a name can't have become dashes. The result is "session" if nothing is left of the text.
     """
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:100].strip("-._").removesuffix(".md") or "session"
+    return session_dir.key(text)
 
 
 def start(memory: Memory, name_given: str, intent: str) -> Running:

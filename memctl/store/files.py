@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
 from memctl.git import private_files
+from memctl.record import frontmatter
 from memctl.record.errors import Fault, InvalidRecord, NotRegularFile
-from memctl.record.frontmatter import clean_newlines
 from memctl.record.kinds import BY_FOLDER, CHECKPOINTS, SESSIONS
 
 if TYPE_CHECKING:
@@ -26,6 +26,15 @@ _TEMPORARY = ".memctl-"
 _PROJECT, _PAGES = "project.md", ("sections", "details")  # as `record.pages` has them, which is slow to import
 _READING = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _SYNC_EACH = 32  # up to so many files are flushed one by one; for more, the whole disk is flushed
+
+
+def home_folder() -> Path:
+    """Return the user's home folder; for a user without one, a path that has no files below it (/dev/null).
+
+    Containers run programs as users without HOME and without an entry in /etc/passwd.
+    """
+    home = os.path.expanduser("~")
+    return Path(home if os.path.isabs(home) else os.devnull)
 
 
 def locate(folder: Path, path: str) -> Path:
@@ -139,7 +148,7 @@ def too_large(path: str, size: int) -> InvalidRecord:
 def decode(data: bytes, path: str) -> str:
     """Return the text of a file's bytes, with LF line ends; raises InvalidRecord if they are not UTF-8."""
     try:
-        return clean_newlines(data.decode())
+        return frontmatter.clean(data.decode())
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidRecord([Fault(path, line, "", f"the file is not UTF-8 text (byte {error.start})")]) from None

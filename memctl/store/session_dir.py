@@ -15,6 +15,7 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import private_files
+from memctl.text.file_names import portable
 from memctl.text.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def key(session: str) -> str:
     """Return a session's id as the name of a file or folder: `../../x y` gives `x-y`."""
     is_plain = session.isascii() and session.replace("-", "").isalnum()  # as the ids of all hosts are
     name = session if is_plain else re.sub(_UNSAFE, "-", session)
-    return name[:100].strip("-._").removesuffix(".md") or "session"
+    return portable(name[:98].strip("-._").removesuffix(".md")) or "session"
 
 
 class SessionDir:

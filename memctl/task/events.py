@@ -20,6 +20,7 @@ from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
 from memctl.text.credentials import describe, find, redact
+from memctl.text.file_names import portable
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.text.phrases import some
@@ -59,7 +60,7 @@ def slug(text: str) -> str:
 
         mark = blake2b(text.encode(errors="surrogatepass"), digest_size=3).hexdigest()
         name = f"{name[: _LONGEST_NAME - len(mark) - 1].strip('-._')}-{mark}".lstrip("-")
-    return name
+    return portable(name)
 
 
 _SECTIONS = 8  # that an event names

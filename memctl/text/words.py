@@ -5,9 +5,9 @@ and digits, in lower case and without diacritics. So `snake_case`, `kebab-case`,
 split.
 
 Three kinds of words that unicode61 leaves whole are split, too: `camelCase`, letters followed by digits, and runs of
-Chinese, Japanese or Korean characters. These scripts have no spaces, so a run is split into pairs of characters, the
-usual way to search it without a dictionary. Thai, Lao and Khmer have no spaces either, but stay whole. Words keep their
-endings.
+scripts without spaces between words: Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese and others. Such a run is
+split into pairs of characters, the usual way to search it without a dictionary; vowel signs and tone marks, at which
+unicode61 would break words, do not count as characters. Words keep their endings.
 """
 
 from __future__ import annotations
@@ -30,8 +30,14 @@ _WORD = lazy_regex(r"[^\W_]+")
 _ASCII_PART = lazy_regex("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # HTTPServer2 is HTTP, Server, 2
 _NOT_ASCII = lazy_regex("[^\\x00-\\x7f]+")
 _SPACED = bytes(byte if byte > 127 or chr(byte).isalnum() else 32 for byte in range(256))
-# Kana, Han, Hangul. Patterns of such ranges take 4 ms to compile, so they are compiled when they are first needed.
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+# Patterns of such ranges take 4 ms to compile, so they are compiled when they are first needed.
+_UNSPACED = (
+    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\u1b00-\u1b7f"  # Thai to Burmese, Khmer, Tai, Balinese
+    "\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\ua4cf"  # kana, Bopomofo, Han, Yi
+    "\ua980-\ua9ff\uaa60-\uaadf\uac00-\ud7af\uf900-\ufaff\uff66-\uffdc"  # Javanese, Burmese, Hangul, Han, half width
+    "\U0001b000-\U0001b16f\U00020000-\U0003ffff"  # kana and Han beyond the first plane
+)
+_FIRST_UNSPACED = "\u0e00"
 _RUNS = lazy_regex(f"([{_UNSPACED}]+)|([^{_UNSPACED}]+)")  # of unspaced script, and others
 
 
@@ -94,7 +100,12 @@ class InnerWords:
 
     def _split_word(self, word: bytes) -> str:
         """Return the parts of the words in a piece of UTF-8 text without ASCII separators, joined by spaces."""
-        parts = " ".join(part for whole in whole_words(word.decode()) for part in parts_of(whole))
+        text = word.decode()
+        found = [(whole, inner) for whole in whole_words(text) if (inner := parts_of(whole))]
+        # SQLite breaks a word at its vowel signs, so the word without them is indexed, too.
+        parts = " ".join(
+            part for whole, inner in found for part in (*inner, *([] if whole in text else [whole.lower()]))
+        )
         if parts:
             self._parts[word] = parts
         else:
@@ -109,7 +120,7 @@ def parts_of(word: str) -> list[str]:
             return []
         parts = _ASCII_PART.findall(word)
         return [part.lower() for part in parts if len(part) > 1] if len(parts) > 1 else []
-    if max(word) < _UNSPACED[0]:
+    if max(word) < _FIRST_UNSPACED:
         return []
     runs = _RUNS.findall(word)
     return [part for run in runs for part in _pairs(*run)] if any(unspaced for unspaced, _ in runs) else []
@@ -124,11 +135,17 @@ def fold_diacritics(text: str) -> str:
 
 
 def _without_marks(run: re.Match[str]) -> str:
-    """Return a run of characters beyond ASCII without combining marks, except those that make another kana."""
+    """Return a run of characters beyond ASCII without combining marks, except those that make another kana.
+
+    Of scripts without spaces, signs that combine with no other character's place are left out, too.
+    """
     import unicodedata  # most texts are ASCII
 
     characters = [
-        c for c in unicodedata.normalize("NFD", run[0]) if not unicodedata.combining(c) or c in "\u3099\u309a"
+        c
+        for c in unicodedata.normalize("NFD", run[0])
+        if c in "\u3099\u309a"
+        or not (unicodedata.combining(c) or (c >= _FIRST_UNSPACED and unicodedata.category(c) in ("Mn", "Mc")))
     ]
     return unicodedata.normalize("NFC", "".join(characters))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -46,10 +47,10 @@ def plan(
     refuse_link(folder)
     refuse_repository(folder)
     refuse_foreign(folder)
-    if (folder / CONFIG).exists():
-        raise MemctlError(f"this repository already has a memory: {folder}", "`memctl status` shows what it has")
+    refuse_present(folder)
     _refuse_absent(repository, folder)
-    name = project or ("" if here else _name_at_remote(repository)) or parent.name or "project"
+    own = os.fsencode(parent.name).decode(errors="replace")  # Python may have read it as ASCII
+    name = project or ("" if here else _name_at_remote(repository)) or own or "project"
     docs = docs or (configuration.DEFAULT_BRANCH if repository.remotes() else "")
     text = _config_text(name) + (_documents_lines(repository, docs) if docs else "")
     memory = Memory(folder, repository, environ, configuration.parse(text, f"{FOLDER}/{CONFIG}"))
@@ -64,6 +65,12 @@ def _name_at_remote(repository: Repository) -> str:
     address = repository.settings().get(f"remote.{name}.url", "").rstrip("/").removesuffix("/.git")
     last = re.split(r"[/:\\]", address)[-1].removesuffix(".git")
     return last if last.isprintable() else ""
+
+
+def refuse_present(folder: Path) -> None:
+    """Raise MemctlError if a folder has a memory's settings already."""
+    if (folder / CONFIG).exists():
+        raise MemctlError(f"this repository already has a memory: {folder}", "`memctl status` shows what it has")
 
 
 def plan_documents(memory: Memory, value: str) -> Change:

@@ -470,6 +470,35 @@ def test_claude_md_that_is_a_link_is_kept(memctl: Memctl, repo: Path) -> None:
     assert (repo / "AGENTS.md").read_text().count(agents_md.BEGIN) == 1
 
 
+@pytest.mark.parametrize("text", [None, "# Rules\n", "# Rules\r\n"])
+@pytest.mark.parametrize(("link", "target"), [("AGENTS.md", "CLAUDE.md"), ("CLAUDE.md", "AGENTS.md")])
+def test_link_between_both_files_is_one_file(
+    memctl: Memctl, repo: Path, link: str, target: str, text: str | None
+) -> None:
+    if text:
+        (repo / target).write_bytes(text.encode())
+    (repo / link).symlink_to(target)
+    for _ in range(2):
+        memctl("install", "agents-md", "--yes")
+        assert (repo / target).read_text().count(agents_md.BEGIN) == 1
+        assert "## Project memory" in (repo / target).read_text()
+        assert "@AGENTS.md" not in (repo / target).read_text()
+    memctl("install", "agents-md", "--uninstall", "--yes")
+    assert (repo / link).is_symlink()
+    assert (repo / target).exists() == (text is not None)
+    assert text is None or (repo / target).read_bytes() == text.encode()
+
+
+def test_files_that_are_links_to_a_third_one_are_one_file(memctl: Memctl, repo: Path) -> None:
+    (repo / "docs").mkdir()
+    for name in ("AGENTS.md", "CLAUDE.md"):
+        (repo / name).symlink_to("docs/rules.md")
+    memctl("install", "agents-md", "--yes")
+    assert (repo / "docs/rules.md").read_text().count(agents_md.BEGIN) == 1
+    memctl("install", "agents-md", "--uninstall", "--yes")
+    assert not (repo / "docs/rules.md").exists()
+
+
 def test_unpaired_marks_are_refused(memctl: Memctl, repo: Path) -> None:
     (repo / "AGENTS.md").write_text(f"{agents_md.BEGIN}\nhalf\n")
     assert "block must have one line" in memctl("install", "agents-md", "--yes", code=1).err

@@ -488,3 +488,53 @@ def test_decisions_of_two_folders_are_exported_to_their_own(repo: Path, memctl: 
     one.rename(repo / "decisions")
     assert import_folder(memctl, repo / "decisions").keys() <= {"0003-use-c.md"}
     assert memctl("check").out == ""
+
+
+@pytest.mark.parametrize("folder", ["exp", "docs/adr", "exp/new/adr"])
+def test_an_export_writes_through_no_link_that_the_repository_brought(
+    repo: Path, memctl: Memctl, tmp_path: Path, folder: str
+) -> None:
+    import_folder(memctl, EXAMPLES / "madr")
+    outside = put(tmp_path / "outside", {})
+    (repo / folder.partition("/")[0]).symlink_to(outside)
+    failed = memctl("export", "adr", str(repo / folder), code=1).err
+    assert "leads out of the worktree" in failed
+    assert list(outside.iterdir()) == []
+
+
+def test_an_export_writes_through_no_tracked_link_within_the_repository(repo: Path, memctl: Memctl) -> None:
+    import_folder(memctl, EXAMPLES / "madr")
+    (repo / "src").mkdir()
+    (repo / "exp").symlink_to("src")
+    git(repo, "add", "exp")
+    assert "is tracked by Git" in memctl("export", "adr", str(repo / "exp"), code=1).err
+    assert list((repo / "src").iterdir()) == []
+
+
+def test_links_that_are_left_out_are_named_with_reason_and_line(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    text = "# {}\n\n## Status\n\n{}\n\n## Decision\n\nText\n"
+    folder = put(
+        tmp_path / "in",
+        {
+            "0027-sso.md": text.format("27. SSO", "Accepted"),
+            "0027-trace.md": text.format("27. Trace", "Accepted"),
+            "0030-rejected.md": text.format("30. Old", "Rejected"),
+            "0040-proposed.md": text.format("40. New", "Proposed\n\nSupersedes ADR-0027"),
+            "0055-runner.md": text.format("55. Runner", "Accepted (supersedes ADR-027, ADR-036, ADR-30)"),
+            "0056-self.md": text.format("56. Self", "Accepted\n\nSupersedes ADR-056"),
+        },
+    )
+    said = memctl("import", "adr", str(folder), "-n").err
+    for note in (
+        "0055-runner.md:5: supersedes 27: several files have this number (0027-sso.md, 0027-trace.md)",
+        "0055-runner.md:5: supersedes 36: the folder has no such file",
+        "0055-runner.md:5: supersedes 30: a rejected decision can't be superseded",
+        "0040-proposed.md:7: supersedes 27: several files have this number",
+        "0056-self.md:7: supersedes 56: this is the file itself",
+    ):
+        assert f"note: {note}" in said
+    refused = memctl("import", "adr", str(folder), "--strict", code=1).err
+    assert "supersedes 36: the folder has no such file" in refused
+    assert commits(repo) == 2
+    memctl("import", "adr", str(folder))
+    assert "supersedes" not in memctl("import", "adr", str(folder)).err

@@ -37,7 +37,7 @@ def _sources(folder: Path) -> dict[str, tuple[list[str], int]]:
         LATIN,
         b"[" * 100_000,
         b"not JSON",
-        _line(8, "Types", labels="a", tags="a"),
+        _line(8, "Types", labels="a", tags={"a": 1}),
         _line(9, "Links", dependencies={"a": 1}, blocks="x-1"),
     ]
     only_lines = [

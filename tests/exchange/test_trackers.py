@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,7 @@ def test_strict_import_is_refused_for_items_to_be_left_out(memctl: Memctl, beads
 
 def test_tasks_of_backlog_are_imported_with_ids_links_and_fields(repo: Path, memctl: Memctl, backlog: Path) -> None:
     made = memctl("import", "backlog", str(backlog))
-    assert "README.md: this is not a task of Backlog.md: it has no front matter" in made.err
+    assert "README.md:1: this is not a task of Backlog.md: it has no front matter" in made.err
     till, paper, receipt = (show(memctl, name) for name in ("BACK-45", "back-46", "BACK-45.02"))
     assert (receipt["status"], receipt["severity"]) == ("resolved", "high")
     assert receipt["timestamp"] == "2025-07-03T21:21:00Z"
@@ -166,3 +167,58 @@ def test_unknown_values_in_backlog_are_named_with_their_substitute(memctl: Memct
     assert "1 item with the unknown status 'Parked': open was used instead" in said
     assert "1 item with the unknown priority 'urgent': medium was used instead" in said
     assert "1 item with the unknown created_date 'soon 07-03 21:21': the value was left out" in said
+
+
+@pytest.mark.parametrize(
+    ("head", "assignee"),
+    [
+        ('assignee: [@sam, "@kim"]', "@sam, @kim"),
+        ("assignee: [ @sam,@kim ]", "@sam, @kim"),
+        ("assignee:\n  - @sam\n  - '@kim'", "@sam, @kim"),
+        ("assignee: @sam", "@sam"),
+        ("labels: [`a`, %b]", None),
+    ],
+)
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Fix: the cart", "Fix: the cart"),
+        ("'It's broken'", "It's broken"),
+        ("'It''s fine'", "It's fine"),
+        ("@team: look", "@team: look"),
+        ('"Quoted: \\"x\\""', 'Quoted: "x"'),
+        ("Don't: panic", "Don't: panic"),
+    ],
+)
+def test_task_that_lacks_quotes_is_imported(
+    memctl: Memctl, tmp_path: Path, head: str, assignee: str | None, title: str, expected: str
+) -> None:
+    (tmp_path / "task-3 - a.md").write_text(f"---\nid: task-3\ntitle: {title}\n{head}\n---\n\n## Description\n\nText\n")
+    memctl("import", "backlog", str(tmp_path))
+    record = show(memctl, "task-3")
+    assert (record["title"], record.get("assignee")) == (expected, assignee)
+
+
+def test_what_a_tracker_has_beyond_a_record_is_named(memctl: Memctl, tmp_path: Path) -> None:
+    (tmp_path / "task-3 - a.md").write_text(
+        "---\nid: task-3\ntitle: A\nordinal: 4000\nmodified_files:\n  - ../x\n  - src/y.py\n---\n"
+    )
+    (tmp_path / "task-4 - b.md").write_text('---\nid: task-4\ntitle: B\nordinal: 5000\nbad: "x\n---\n')
+    said = memctl("import", "backlog", str(tmp_path)).err
+    assert "1 item with 'ordinal': a record has no place for this field" in said
+    assert "1 item with the unknown file '../x': the value was left out" in said
+    assert "not imported: task-4 - b.md:" in said
+    lines = [{"id": "bd-1", "title": "A", "estimate": 5}, {"id": "bd-2", "title": "B", "status": "tombstone"}]
+    said = memctl("import", "beads", "-", stdin="\n".join(map(json.dumps, lines))).err
+    assert "1 item with 'estimate': a record has no place for this field" in said
+    assert "line 2 (bd-2) was deleted in beads" in said
+
+
+@pytest.mark.parametrize("depth", [19, 20, 200, 900, 5_000])
+def test_json_that_is_nested_too_deep_says_so(memctl: Memctl, depth: int) -> None:
+    deep = "[" * depth + "1" + "]" * depth
+    line = f'{{"memory_type": "learning", "title": "A", "extra": {{"a": {deep}}}}}'
+    said = memctl("import", "-", stdin=line, code=0 if depth == 19 else 1).err
+    assert ("nested" in said) == (depth > 19)
+    assert "memory_id" not in said
+    assert memctl("check").code == 0

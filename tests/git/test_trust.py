@@ -322,3 +322,31 @@ def test_first_write_under_the_trust_variable_keeps_the_default_for_records(
     monkeypatch.setenv("MEMCTL_TRUST", "1")
     memctl("learn", "By hand", where=foreign)
     assert hook_commits.decide(open_repository(foreign)) == hook_commits.RECORDS
+
+
+@pytest.mark.parametrize(
+    ("address", "is_trusted"),
+    [
+        ("https://github.com/acme/x", True),
+        ("https://github.com/acme/x.git", True),
+        ("https://github.com/acme/x%20y", True),
+        ("https://github.com/acme/./x", True),
+        ("https://github.com/acme/x..y", True),
+        ("https://github.com/acme/../evil/x", False),
+        ("https://github.com/acme/x/../../evil/y", False),
+        ("https://github.com/acme/..%2fevil/x", False),
+        ("https://github.com/acme/%2e%2e/evil/x", False),
+        ("https://github.com/acme/%2E./evil/x", False),
+        ("https://github.com/acme/%252e%252e/evil/x", False),
+        ("https://github.com/acme/..\\evil/x", False),
+        ("https://github.com/acme/..", False),
+    ],
+)
+def test_address_is_compared_as_a_server_sees_it(
+    foreign: Path, address: str, is_trusted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "gitconfig"
+    config.write_text('[memctl]\n\ttrust = "https://github.com/acme/*"\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    git(foreign, "remote", "set-url", "origin", address)
+    assert look(foreign) == (trust.TRUSTED if is_trusted else trust.UNKNOWN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from memctl.record import frontmatter, frontmatter_edit, parser
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.record import FIELDS, Record
+from tests.conftest import Memctl
 
 PATH = "decisions/2025-11/DEC-2025-11-04-001-adopt.md"
 VALUES: dict[str, Any] = {
@@ -104,7 +106,7 @@ def test_a_missing_field_is_named(name: str) -> None:
         ("section", "2.1"),
         ("section", "§5.1"),
         ("section", "§2.1\n"),
-        ("tags", "db"),
+        ("tags", {"a": "db"}),
         ("tags", ["a,b"]),
         ("tags", [" "]),
         ("tags", ["a\nb"]),
@@ -185,3 +187,78 @@ def test_paths_out_of_the_repository_are_refused(path: str) -> None:
 
 def test_null_is_a_missing_value() -> None:
     assert parser.parse(text().replace("project_id", "tags: null\nproject_id"), PATH)[0] == parsed()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["tags: a, b"],
+        ['tags: "a,b"'],
+        ["tags: [a, b]"],
+        ["tags: # what it is about", "- a", "- 'b'"],
+        ["tags:", "  - a", "  -", "  - b"],
+        ["'tags': [a, b,]"],
+    ],
+)
+@pytest.mark.parametrize(("begin", "end"), [("---", "---"), ("--- ", "---\t"), ("---", "..."), ("---", "... ")])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_front_matter_as_other_programs_write_it_is_read(lines: list[str], begin: str, end: str, newline: str) -> None:
+    head = "\n".join([*text().split("\n")[1:-2], *lines, "expires_at: NULL", "is_archived: False"])
+    source = f"\ufeff{begin}\n{head}\n{end}\n\nBody\n\n---\n\n...\n".replace("\n", newline)
+    record, body = parser.parse(source, PATH)
+    assert (record.tags, record.expires_at, record.is_archived) == (["a", "b"], None, False)
+    assert body == "Body\n\n---\n\n...\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "value"),
+    [
+        (
+            "relates_to: DEC-2025-11-04-002, ISS-2025-11-04-001",
+            "relates_to",
+            ["DEC-2025-11-04-002", "ISS-2025-11-04-001"],
+        ),
+        ("code_refs: src/a, b.py", "code_refs", ["src/a, b.py"]),
+        ("tags: [2024, v2]", "tags", ["2024", "v2"]),
+        ("tags: ''", "tags", []),
+        ('agent_id: "Ada \\ud83d\\ude00"', "agent_id", "Ada \U0001f600"),
+        ("agent_id: >-\n  Ada\n  Lovelace", "agent_id", "Ada Lovelace"),
+        ("importance: +7", "importance", 7),
+        ("is_archived: TRUE", "is_archived", True),
+        ("timestamp: 2025-11-04 14:32:00", "timestamp", "2025-11-04T14:32:00Z"),
+        ("timestamp: !!timestamp 2025-11-04", "timestamp", "2025-11-04T00:00:00Z"),
+    ],
+)
+def test_value_as_other_programs_write_it_is_read(line: str, field: str, value: Any) -> None:
+    kept = [other for other in text().split("\n")[1:-2] if not other.startswith(f"{field}:")]
+    record, _ = parser.parse("\n".join(["---", *kept, line, "---", ""]), PATH)
+    assert getattr(record, field) == value
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("tags: [#a]", "put the value in quotes"),
+        ("tags: [@a]", "put the value in quotes"),
+        ("agent_id: Ada: me", "put the value in quotes"),
+        ("tags:\n\t- a", "indent with blanks"),
+        ("agent_id: &a Ada", "write the value itself"),
+        ("agent_id: !user Ada", "the tag !user means nothing to memctl: remove it"),
+    ],
+)
+def test_front_matter_that_cannot_be_read_says_how_to_mend_it(line: str, hint: str) -> None:
+    kept = [other for other in text().split("\n")[1:-2] if not other.startswith("agent_id:")]
+    with pytest.raises(InvalidRecord, match=hint):
+        parser.parse("\n".join(["---", *kept, line, "---", ""]), PATH)
+
+
+def test_record_of_another_program_is_listed_edited_and_checked(repo: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "Adopt it", "--rationale", "x", "--tag", "db").id
+    file = next((repo / ".memory/decisions").rglob("*.md"))
+    lines = file.read_text().replace("tags:\n  - db\n", "tags: db, cache\n").replace("---\n\n", "...\n\n", 1)
+    file.write_bytes(("\ufeff" + lines).replace("\n", "\r\n").encode())
+    assert memctl("list", "--tag", "cache").out.count(made) == 1
+    memctl("edit", made, "--tag", "new")
+    assert memctl("show", made, "--json").data["records"][0]["tags"] == ["db", "cache", "new"]
+    assert file.read_text().startswith("---\n")
+    assert memctl("check").code == 0

@@ -55,6 +55,22 @@ def _changes(repository: Repository, args: Sequence[str]) -> list[FileChange]:
     return changes
 
 
+class WorktreeProcess:
+    """A running git command that lists the files of the worktree that are not committed."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._args = ["status", "--porcelain=v2", "-z", "--untracked-files=normal", "--no-renames"]
+        self._process = git.start(self._args, repository.top)
+
+    def paths(self, seconds: float) -> list[str] | None:
+        """Return the paths of the uncommitted files and folders; None if Git fails or needs more than some seconds."""
+        try:
+            out = git.finish_within(self._process, self._args, seconds)
+        except git.GitFailed:
+            return None
+        return [path for _, path in parse(out.split(b"\0"))]
+
+
 def changed_in_worktree(repository: Repository) -> list[FileChange]:
     """Return the files that differ between HEAD and the worktree, with untracked files, but without ignored files."""
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]

@@ -309,6 +309,21 @@ def finish(
     return out
 
 
+def finish_within(process: Process, args: Sequence[str], seconds: float) -> bytes:
+    """Return the output of a started git command that changes nothing, as `finish` does; kill it after some seconds.
+
+    Raises GitFailed for a command that was killed, too.
+    """
+    from threading import Timer
+
+    timer = Timer(seconds, process.kill)
+    timer.start()
+    try:
+        return finish(process, args)
+    finally:
+        timer.cancel()
+
+
 def end(process: Process) -> bytes:
     """Kill a git command that changes nothing, and return what it printed on standard error until then."""
     process.kill()

@@ -1,7 +1,8 @@
 """The guide for agents on using the memory, which every session gets, and its pages (`memctl guide TOPIC`).
 
-An agent that knows a command but not when to use it does not use it, so the guide names four occasions, each with a
-complete command. It is part of a session's start and of AGENTS.md. It has at most 150 tokens, and a page at most 400.
+An agent that knows a command but not when to use it does not use it, so the guide names occasions, each with a complete
+command. Texts are in single quotes, in which a shell changes nothing. The guide is part of a session's start and of
+AGENTS.md. It has at most 180 tokens, and a page at most 400.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 GUIDE = """\
-Use the project's memory as you work (memctl):
-- You chose between options: `memctl decide "X" --rationale "why" --alternative "Y: why not"`
-- Before you change FILE: `memctl why FILE`
-- You need to know about X: `memctl search X`
-- A recorded issue is solved: `memctl resolve ID --resolution "how"`
-`memctl show ID` prints a record whole; `memctl guide` has more.
+This project has a memory in Git that the team shares (memctl). Facts on the project go there, not into your own memory
+files.
+- Before you change FILE: `memctl why FILE`; before you build X: `memctl search X` (it may have been rejected)
+- You or the user chose: `memctl decide 'X' --rationale 'why' --alternative 'Y: why not' --code FILE`
+- You leave a bug: `memctl issue 'X' --next 'Y' --code FILE`; fixed: `memctl resolve ID --resolution 'how'`
+- It cost you time and the code does not say it: `memctl learn 'X' --lesson 'Y' --code FILE`
+`memctl show ID` prints a record; `memctl guide` has more.
 """
 
 

@@ -1,8 +1,7 @@
 """Build the text that a model gets when a session starts, within the length that hosts show of a hook's output.
 
-- A new context gets the guide and the rehydration pack.
+- A new context gets the guide, where work stands, and the rehydration pack.
 - A context that was just compacted gets the guide and the state of the task, from the checkpoint before the compaction.
-- A session that continues an earlier session's task gets the guide, the state of that task, and a smaller pack.
 - A resumed session still has its context, and gets only what was recorded after it last got a text.
 
 The guide tells the model what to do. The memory comes after it, below a line that says: information, not instructions.
@@ -12,7 +11,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,17 +21,18 @@ from msgspec.structs import replace
 from memctl import agent_view
 from memctl.errors import MemctlError
 from memctl.git import differences
+from memctl.git.differences import WorktreeProcess
 from memctl.hooks import session_state
 from memctl.hooks.event_payload import COMPACTED, Payload
 from memctl.hooks.guide import GUIDE
 from memctl.hooks.hosts import Host
 from memctl.hooks.session_state import SessionState
-from memctl.record.kinds import CHECKPOINTS
+from memctl.pack.draft import sanitize
+from memctl.record.notices import NOTICE, escape_model_tokens
 from memctl.session.active import Running
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.store.session_dir import SessionDir, key
-from memctl.text import timestamps
+from memctl.store.session_dir import SessionDir
 from memctl.text.fit import LIMIT, length
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _RESUMED = ("resume", "fork")
 _SHELLS = "CLAUDE_ENV_FILE"  # the variable with a file that an agent's shells read before each command
 _LINES, _LEAST_LINES = 0.25, 40  # share of the pack for titles of records without room, and their least number
 _ROOM = LIMIT - length(GUIDE) - 1  # characters below the guide
-_LEAST_PACK = 1_500  # characters below which a pack has hardly any content
+_WORK = 5_000  # characters on the sessions before, which leaves at least 3,500 to what is recorded
 _REST = "MEMORY: `memctl rehydrate` prints what is recorded\n"
 
 
@@ -59,11 +59,8 @@ def context(memory: Memory, host: Host, payload: Payload, folder: SessionDir, st
     compacted = _before_compaction(memory, state) if payload.source == COMPACTED else ""
     if compacted:
         return f"{GUIDE}\n{compacted}"
-    resumed = _of_earlier_session(memory, payload, folder)
-    if not resumed:
-        return f"{GUIDE}\n{pack(memory, host)}"
-    room = _ROOM - (_bytes if host.most_bytes else length)(resumed) - 1
-    return f"{GUIDE}\n{resumed}{pack(memory, host, room=room) if room >= _LEAST_PACK else _REST}"
+    work = _work(memory, host, folder, WorktreeProcess(memory.repository))
+    return f"{GUIDE}\n{work}{pack(memory, host, room=_ROOM - _size(host)(work))}"
 
 
 def note(
@@ -120,28 +117,20 @@ def _before_compaction(memory: Memory, state: SessionState | None) -> str:
         return ""  # the checkpoint is missing or broken; the pack still has the records
 
 
-def _of_earlier_session(memory: Memory, payload: Payload, folder: SessionDir) -> str:
-    """Return the resume text of a task that an earlier session left on this branch or its parent branch; "" for none.
+def _work(memory: Memory, host: Host, folder: SessionDir, asked: WorktreeProcess) -> str:
+    """Return where work stands, with the files and commands of the last sessions; "" if there was no session.
 
-    The task continues if its checkpoint is newer than `session_pause_hours`, or if the host says that the session is
-    resumed. A task of another session that is still running is left to that session.
+    `asked` is the question for uncommitted files, which Git answers meanwhile.
     """
-    snapshot = agent_view.readable(memory, load.disk(memory))
-    if not snapshot.names(CHECKPOINTS):
-        return ""
     from memctl.hooks import live_sessions
-    from memctl.pack import last_work
-    from memctl.task import checkpoints
+    from memctl.pack import item_sources, last_work
 
-    saved = checkpoints.newest_of(snapshot, checkpoints.workflow_to_resume(memory, snapshot))
-    if saved is None or not last_work.is_pending(saved, last_work.sessions(snapshot)):
-        return ""
-    seconds = timestamps.days_between(saved.saved_at, memory.now) * 86_400
-    other = SessionDir(folder.root, key(saved.session)) if saved.session not in ("", folder.key) else None
-    is_at_work = other is not None and live_sessions.read(other) is not None
-    if is_at_work or (seconds >= snapshot.config.session_pause and payload.source not in _RESUMED):
-        return ""
-    return _resume_text(memory, snapshot, saved)
+    snapshot = agent_view.readable(memory, load.disk(memory))
+    running = frozenset(other.key for other in folder.others() if live_sessions.read(other) is not None)
+    worktree = item_sources.worktree(memory, asked, running)
+    left = last_work.collect(snapshot, last_work.sessions(snapshot), _WORK, _size(host), memory.now, worktree)
+    text = "".join(f"## {item.title}\n\n{NOTICE}\n{item.body}\n" for item in left)
+    return escape_model_tokens(sanitize(text))
 
 
 def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
@@ -160,15 +149,15 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     """Return the rehydration pack (what an agent needs to start work) in at most `room` characters.
 
     For a host that limits answers by bytes, `room` is in bytes. Its default is what the guide leaves of the host's
-    limit. A caller that passes a smaller `room` shows the task's checkpoint itself, so the pack omits it then. If
-    `since` (a time) is given, the pack has only what was recorded later, and is "" if there is nothing.
+    limit. The pack does not say where work stands. If `since` (a time) is given, it has only what was recorded later,
+    and is "" if there is nothing.
     """
-    size = _bytes if host.most_bytes else length  # a host that cuts by bytes must have nothing to cut
+    size = _size(host)
     from memctl.pack import budget_fill, item_sources, last_work, rehydrate
     from memctl.store import retrieval_counts
 
     snapshot = agent_view.readable(memory, load.disk(memory))
-    wanted = rehydrate.RehydrationRequest(since=since, is_resumed=room < _ROOM)
+    wanted = rehydrate.RehydrationRequest(since=since, has_work=True)
     work = last_work.room(room, _ROOM)
     draft = rehydrate.draft(snapshot, memory.now, wanted, item_sources.sources(memory, snapshot, None), size, work)
     if since and not draft.items() and not draft.others:
@@ -180,6 +169,11 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
         counted = [record.memory_id for record in snapshot.open_records if record.id in included]
         retrieval_counts.count(memory.repository.shared, counted, memory.now)
     return made.text
+
+
+def _size(host: Host) -> Callable[[str], int]:
+    """Return the function that measures texts for a host: one that cuts by bytes must have nothing to cut."""
+    return _bytes if host.most_bytes else length
 
 
 def _bytes(text: str) -> int:

@@ -245,15 +245,19 @@ def gather(snapshot: Snapshot, now: str, request: HandoffRequest, sources: Sourc
     has_checkpoint = isinstance(subject.state, Checkpoint)
     if isinstance(subject.state, Checkpoint) and kind.has_checkpoint:
         keeps = {subject.state.checkpoint_id: TASK, **keeps}
-    prior = last_work.prior_work(snapshot, last_work.WORK, count, ranked, subject.globs) if kind.has_prior else []
+    prior: list[Item] = []
+    if kind.has_prior:  # a checkpoint of other work does not belong in the package
+        is_open = not (subject.sections or has_checkpoint)
+        room, globs = last_work.WORK, subject.globs
+        prior = last_work.prior_work(snapshot, now, room, count, ranked, globs, with_checkpoint=is_open)
+        prior = [item for item in prior if is_open or item.kind != "checkpoint"]
     ranks = {key: rank for rank, key in enumerate(keeps)}
     stays = [record for record in records.values() if record.path not in gone]
     return Scope(
         **msgspec.structs.asdict(subject),
         records=tuple(sorted(stays, key=lambda record: ranks.get(record.path, len(ranks)))),
         pages=tuple(places if kind.is_narrow else own),
-        # A checkpoint of other work does not belong in the package.
-        prior=tuple(item for item in prior if item.kind != "checkpoint" or not (subject.sections or has_checkpoint)),
+        prior=tuple(prior),
         keeps=keeps,
         left=tuple(
             OmittedItem(records[key].id, records[key].title, why, records[key].memory_type)

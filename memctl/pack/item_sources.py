@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,9 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, history, trees
+from memctl.git.differences import WorktreeProcess
 from memctl.pack import items
-from memctl.pack.items import RecordOrigin, Sources
+from memctl.pack.items import RecordOrigin, Sources, Worktree
 from memctl.pages import repository_paths
 from memctl.record import pages
 from memctl.record.record import Record
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from memctl.pages.render import Renderer
 
 
+_PATIENCE = 0.05  # seconds to wait for the uncommitted files of the worktree
 _LATEST = 20  # latest commits, whose files count as the latest work
 
 
@@ -56,8 +58,20 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
         executive=lambda: find()(pages.PROJECT_ID).text,
         worked=lambda records: last_change_times(memory, records, at),
         blockers=lambda: blockers(memory) if at is None else [],
+        worktree=lambda: worktree(memory) if at is None else Worktree(),
         touched=lambda: touched()() if at is None else (),
     )
+
+
+def worktree(memory: Memory, asked: WorktreeProcess | None = None, running: Collection[str] = ()) -> Worktree:
+    """Return the branch of the worktree and its uncommitted files, without the memory's, as far as Git says in time.
+
+    `asked` is a question that Git answers already, and `running` are the ids of other sessions that are at work.
+    """
+    paths = (asked or WorktreeProcess(memory.repository)).paths(_PATIENCE)
+    own = None if paths is None else tuple(path for path in paths if not path.startswith(f"{memory.prefix}/"))
+    branch = memory.repository.branch()[0].removeprefix("refs/heads/")
+    return Worktree(branch, str(memory.repository.top), own, running)
 
 
 def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,26 @@ Origins = Mapping[str, RecordOrigin]  # by the record's path
 ChangeTimes = Callable[[list[Record]], Mapping[str, str]]  # from records to their last changes (canonical UTC) by path
 
 
+class Worktree(msgspec.Struct, frozen=True):
+    """The worktree in which work goes on: its branch, its top folder, and its uncommitted files.
+
+    `uncommitted` is None if Git was not asked or did not answer in time. `running` are the ids of other sessions that
+    are at work now: their pages say what they did so far.
+    """
+
+    branch: str = ""
+    top: str = ""
+    uncommitted: tuple[str, ...] | None = None
+    running: Collection[str] = ()
+
+    def has(self, path: str) -> bool:
+        """Return whether there is a file or folder with a path relative to the top; True if the top is not known."""
+        return not self.top or os.path.lexists(os.path.join(self.top, path))
+
+
+ANYWHERE = Worktree()
+
+
 class Sources(msgspec.Struct, frozen=True):
     """Functions that get what a pack needs besides the Snapshot; each is called only when its result is needed.
 
@@ -68,6 +89,7 @@ class Sources(msgspec.Struct, frozen=True):
     - `page` returns the text that people wrote for a page, and `executive` the rendered document of the project.
     - `touched` returns the paths of the files that the latest commits changed.
     - `blockers` returns texts on what blocks all agents.
+    - `worktree` returns the branch of the worktree, and its uncommitted files.
     - `ahead` starts Git's work for some records in the background, so that a later call returns sooner.
     """
 
@@ -78,6 +100,7 @@ class Sources(msgspec.Struct, frozen=True):
     worked: ChangeTimes
     touched: Callable[[], Collection[str]]
     blockers: Callable[[], list[str]]
+    worktree: Callable[[], Worktree] = Worktree
 
 
 def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:

@@ -1,32 +1,26 @@
-"""Collect where work stopped: the last session's page, a checkpoint that nobody has resumed, and current tasks.
-
-Decisions of a session that nobody has recorded are only on the session's page. So a pack shows them, with a command
-that records them.
-"""
+"""Find where work stopped: the last sessions' pages, a checkpoint that nobody has resumed, and current tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.pack import items
+from memctl.pack import items, work_text
 from memctl.pack.budget_fill import CountTokens
 from memctl.pack.draft import Item, PackPart
 from memctl.pack.formats.markdown import markdown_item
+from memctl.pack.items import ANYWHERE, Worktree
+from memctl.pack.work_text import Work
 from memctl.record import checkpoint, frontmatter, session_page
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.record import Record
-from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, SessionPage
+from memctl.record.session_page import SessionPage
 from memctl.record.snapshot import Snapshot
-from memctl.record.source import Catalogue
-from memctl.record.task_state import TaskState
 from memctl.text import timestamps
-from memctl.text.fit import cut_at_word, first_sentence
-from memctl.text.lazy_regex import lazy_regex
-from memctl.text.markdown import one_line
 
 if TYPE_CHECKING:
     from memctl.search.ranking import Result
@@ -34,14 +28,8 @@ if TYPE_CHECKING:
 PRIOR = PackPart("session", "Prior session context")  # the heading of rules.md#session-summary
 WORK = 1_500  # tokens for the last session, a checkpoint and current tasks
 _SHARE = 3  # they take at most this fraction of a budget (a third)
-_LEFT = 0.6  # share of these tokens for the last session and a checkpoint; the tasks have the rest
-_LONGEST = 300  # characters of a line
-_MOST = {"in_progress": 3, "next_actions": 5, "planned": 3, "open_errors": 5, "critical_decisions": 8}  # lines of parts
-_OPEN = "open: "  # the beginning of an unresolved error's line
-_LOOKED_AT = 3  # last sessions that are searched for unrecorded decisions; each before the last one gets a line
-_BRIEF = 90  # characters of the intent, and of the decision, in that line
-_UNRECORDED = {DECISIONS: "decision", LEARNINGS: "learning"}
-_WORDS = lazy_regex(r"\w+")
+_LATEST = 20  # last sessions whose files and commands are told
+_FEW = 3  # last sessions among which one of the worktree's branch comes first
 
 
 class EndedSession(msgspec.Struct, frozen=True):
@@ -82,49 +70,71 @@ def sessions(snapshot: Snapshot) -> list[EndedSession]:
 
 
 def pages(snapshot: Snapshot, ended: Iterable[EndedSession]) -> Iterator[SessionPage]:
-    """Yield the pages of sessions; pages that can't be read are skipped."""
+    """Yield the pages of sessions with all their files; pages that can't be read are skipped."""
     for session in ended:
         try:
-            yield session_page.parse(snapshot.read(session.path), session.path)
+            page = session_page.parse(snapshot.read(session.path), session.path)
         except (InvalidRecord, OSError):
             continue
+        with suppress(InvalidRecord, OSError):  # without the list of its files, a page has the latest of them
+            if page.trail:
+                page = session_page.with_trail(page, session_page.parse(snapshot.read(page.trail), page.trail))
+        yield page
 
 
 def collect(
-    snapshot: Snapshot, ended: Sequence[EndedSession], limit: int, count: CountTokens, *, is_resumed: bool = False
+    snapshot: Snapshot,
+    ended: Sequence[EndedSession],
+    limit: int,
+    count: CountTokens,
+    now: str,
+    worktree: Worktree = ANYWHERE,
+    *,
+    with_checkpoint: bool = True,
 ) -> list[Item]:
-    """Return, as items of a pack, the last session and a checkpoint that nobody has resumed yet.
+    """Return where work stands as an item of a pack of at most `limit` tokens, as `count` counts them; [] for none.
 
-    `ended` are the sessions with a page, the one that ended last first. The items take at most 60 % of `limit` tokens,
-    as `count` counts them; the caller uses the rest for current tasks.
-
-    `is_resumed` says that the reader of the pack already has the text of the checkpoint. Then the result has only the
-    last session, without the lines that the checkpoint has as well.
+    `ended` are the sessions with a page, the one that ended last first. `with_checkpoint` says whether a newer
+    checkpoint may take the place of the last one.
     """
-    limit = int(limit * _LEFT)
-    saved = pending(snapshot, ended)
-    if is_resumed:
-        state = saved or TaskState()
-        known = list(filter(None, (state.goal, *state.decisions, *state.errors, *state.next_actions)))
-        newer = [_of_session(snapshot, [page], limit, count, known) for page in pages(snapshot, ended[:1])]
-        return take_fitting([item for item in newer if item.body.strip()], limit, count)
-    resumable = [] if saved is None else take_fitting([_of_checkpoint(snapshot, saved, count)], limit, count)
-    latest = list(pages(snapshot, ended[:_LOOKED_AT]))
-    room = limit - sum(count(markdown_item(item)) for item in resumable)
-    last = [item for item in ([_of_session(snapshot, latest, room, count)] if latest else []) if item.body.strip()]
-    return take_fitting([*last, *resumable], limit, count)
+    work = find(snapshot, ended, worktree)
+    work = work if with_checkpoint else msgspec.structs.replace(work, saved=None)
+    name = work.saved.checkpoint_id if work.saved else work.pages[0].id if work.pages else ""
+    item = Item("session", name, work_text.TITLE, key=f"session {name}")
+    body = work_text.write(snapshot, work, now, limit - count(markdown_item(item)) - 2, count) if name else ""
+    return [msgspec.structs.replace(item, body=items.screen(snapshot, body))] if body else []
+
+
+def find(snapshot: Snapshot, ended: Sequence[EndedSession], worktree: Worktree) -> Work:
+    """Return the work before a session: the last pages, and the checkpoint saved last if it is newer and unfinished.
+
+    The first page is that of the last session on the worktree's branch, if it is among the last few. Sessions that are
+    at work now are left out, and so are checkpoints of theirs and of other branches.
+    """
+    latest = [page for page in pages(snapshot, ended[:_LATEST]) if page.id not in worktree.running]
+    own = [page for page in latest[:_FEW] if worktree.branch and page.values.get("branch") == worktree.branch]
+    ordered = sorted(latest, key=lambda page: page not in own[:1])
+    return Work(ordered, pending(snapshot, latest, worktree), worktree)
 
 
 def prior_work(
-    snapshot: Snapshot, limit: int, count: CountTokens, ranked: Sequence[Result] = (), globs: Sequence[str] = ()
+    snapshot: Snapshot,
+    now: str,
+    limit: int,
+    count: CountTokens,
+    ranked: Sequence[Result] = (),
+    globs: Sequence[str] = (),
+    *,
+    with_checkpoint: bool = True,
 ) -> list[Item]:
     """Return, as items of a pack, the last session, a checkpoint to resume, and sessions and checkpoints about a task.
 
     All items take at most `limit` tokens. `ranked` are the search results for the task. `globs` are patterns of files:
-    if there are any, the last session is the last one that changed a matching file.
+    if there are any, the last session is the last one that changed a matching file. `with_checkpoint` says whether a
+    checkpoint that is newer may take its place.
     """
     ended = [session for session in sessions(snapshot) if not globs or _has_changed(snapshot, session, globs)]
-    last = collect(snapshot, ended, int(limit / _LEFT), count)
+    last = collect(snapshot, ended, limit, count, now, with_checkpoint=with_checkpoint)
     bearing = [items.of_result(snapshot, result) for result in items.places(ranked) if result.kind != "page"]
     known = {item.id for item in last}
     return take_fitting([*last, *(item for item in bearing if item.id not in known)], limit, count)
@@ -137,21 +147,27 @@ def _has_changed(snapshot: Snapshot, session: EndedSession, globs: Sequence[str]
     return bool(repository_paths.matching(sorted(files(snapshot, [session])), globs))
 
 
-def pending(snapshot: Snapshot, ended: Sequence[EndedSession]) -> Checkpoint | None:
-    """Return the checkpoint saved last, if it is still to be resumed; otherwise None.
+def pending(snapshot: Snapshot, latest: Sequence[SessionPage], worktree: Worktree = ANYWHERE) -> Checkpoint | None:
+    """Return the checkpoint saved last, if it is still to be resumed in a worktree; otherwise None.
 
-    It is not to be resumed if its task is finished, or if a session in `ended` started after the checkpoint was saved.
+    It is not to be resumed if its task is finished, if another branch or a session that is at work has saved it, or if
+    its own session, or another one on its branch, has a page in `latest` and ended after the checkpoint was saved.
     """
-    last = next(iter(checkpoints(snapshot)), None)
-    return last if last is not None and is_pending(last, ended) else None
+    for saved in checkpoints(snapshot):
+        branch = saved.environment.branch
+        is_elsewhere = worktree.branch and branch not in ("", worktree.branch)
+        if not is_elsewhere and saved.session not in worktree.running:
+            is_left = not any(_is_later(page, saved) for page in latest)
+            return saved if is_left and not saved.is_finished else None
+    return None
 
 
-def is_pending(saved: Checkpoint, ended: Sequence[EndedSession]) -> bool:
-    """Return whether a checkpoint is still to be resumed.
-
-    This is so if its task is not finished, and if no session in `ended` started after the checkpoint was saved.
-    """
-    return not saved.is_finished and not any(session.started > saved.saved_at for session in ended)
+def _is_later(page: SessionPage, saved: Checkpoint) -> bool:
+    """Return whether a session's page has later work than a checkpoint of that session or of its branch."""
+    if page.id == saved.session:  # the page and the checkpoint of a compaction are made at once
+        return max(work_text.ended(page), str(page.values.get("summarized") or "")) > saved.saved_at
+    branches = saved.environment.branch, str(page.values.get("branch") or "")
+    return work_text.ended(page) > saved.saved_at and (branches[0] == branches[1] or not all(branches))
 
 
 def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:
@@ -183,109 +199,3 @@ def take_fitting(candidates: Iterable[Item], limit: int, count: CountTokens) -> 
             limit -= cost
             fitting.append(item)
     return fitting
-
-
-def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) -> Item:
-    """Return a checkpoint as a short item: its goal, its first steps, and the command that shows all of it."""
-    begun = [name for name in ("in_progress", "next_actions") if getattr(saved, name)] or ["planned"]
-    title = f"Checkpoint not resumed: {first_sentence(saved.goal) or saved.workflow_id}"
-    how = f"`memctl checkpoint resume {saved.checkpoint_id}` shows the whole checkpoint.\n"
-    facts = (("date", saved.saved_at), ("by", saved.saved_by))
-    item = Item("checkpoint", saved.checkpoint_id, title, how, facts, saved.checkpoint_id)
-    return _with_state(snapshot, item, saved, begun, WORK, count)
-
-
-def _of_session(
-    snapshot: Snapshot, latest: Sequence[SessionPage], limit: int, count: CountTokens, known: Sequence[str] = ()
-) -> Item:
-    """Return the page of the last session as an item of about `limit` tokens.
-
-    It has the intent, next steps, open errors and decisions, then the number of unrecorded decisions, and a line for
-    each earlier session of `latest`. Lines that contain a text of `known` are left out.
-    """
-    page = latest[0]
-
-    def lines(heading: str, start: str = "") -> tuple[str, ...]:
-        recorded = (line.removeprefix(start) for line in page.lines.get(heading, ()) if line.startswith(start))
-        return tuple(line for line in recorded if not any(text in line for text in known))
-
-    state = TaskState(
-        goal="" if known else next(iter(page.lines.get(INTENT, ())), ""),
-        next_actions=lines(NEXT),
-        errors=lines(ERRORS, _OPEN),
-        decisions=lines(DECISIONS),
-    )
-    waiting = "" if known else _unrecorded_note(latest, snapshot.catalogue)
-    before = [f"- {_brief(earlier, snapshot.catalogue)}\n" for earlier in latest[1:]]
-    ended = page.values.get("ended") or page.values.get("summarized")
-    facts = items.facts_of({"date": ended, "by": page.values.get("agent_id")})
-    for number in range(len(before), -1, -1):
-        body = f"{cut_at_word(state.goal, _LONGEST)}\n\n" if state.goal else ""
-        body += f"## Not recorded\n\n{waiting}\n\n" if waiting else ""
-        body += f"## Sessions before it\n\n{''.join(before[:number])}" if number else ""
-        item = Item("session", page.id, f"Session {page.id}", body, facts, f"session {page.id}")
-        if count(markdown_item(item)) <= limit:
-            break
-    return _with_state(snapshot, item, state, list(_MOST), limit, count)
-
-
-def _with_state(
-    snapshot: Snapshot, item: Item, state: TaskState, names: Sequence[str], limit: int, count: CountTokens
-) -> Item:
-    """Return an item with parts of a task's state inserted before the first heading of its text.
-
-    `names` are tags of parts. As many of their lines are inserted as fit, with the rest of the item, into `limit`
-    tokens.
-    """
-    from memctl.task.parts import parts
-
-    start, mark, end = item.body.partition("\n## ")
-    chosen: list[list[str]] = []
-    fitting = item
-    for part in parts(state):
-        if part.tag not in names:
-            continue
-        lines = part.lines[-_MOST[part.tag] :] if part.from_end else part.lines[: _MOST[part.tag]]
-        chosen.append([f"## {part.title.partition(',')[0]}\n"])
-        for line in lines:
-            chosen[-1].append(f"- {cut_at_word(one_line(line.text), _LONGEST)}")
-            text = "\n\n".join("\n".join(some) for some in chosen if some[1:])
-            longer = msgspec.structs.replace(item, body=f"{start.rstrip()}\n\n{text}\n{mark}{end}".lstrip("\n"))
-            if count(markdown_item(longer)) <= limit:
-                fitting = longer
-            else:
-                chosen[-1].pop()
-    return msgspec.structs.replace(fitting, body=items.screen(snapshot, fitting.body))
-
-
-def _brief(page: SessionPage, catalogue: Catalogue) -> str:
-    """Return a line on a session: its intent, its last unrecorded decision, and the command that shows its page."""
-    parts = [cut_at_word(first_sentence(line), _BRIEF) for line in page.lines.get(INTENT, ())[:1]]
-    if decided := page.lines.get(DECISIONS, ()):
-        recorded = tuple(map(_key, catalogue.titles("decision")))
-        left = [line for line in decided if not _key(line).startswith(recorded)]
-        parts += [f"decided: {cut_at_word(line, _BRIEF)}" for line in left[-1:]]
-    return "; ".join([*(part.rstrip(". ") for part in parts), f"`memctl session show {page.id}`"])
-
-
-def _unrecorded_note(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
-    """Return a sentence with the number of unrecorded decisions and learnings of sessions, and how to record them.
-
-    Returns "" if there are none.
-    """
-    counts = {}
-    for heading, name in _UNRECORDED.items():
-        if lines := [_key(line) for page in latest for line in page.lines.get(heading, ())]:
-            known = tuple(map(_key, catalogue.titles(name)))
-            counts[name] = sum(not line.startswith(known) for line in lines)
-    missing = [f"{number} {name}{'s' if number != 1 else ''}" for name, number in counts.items() if number]
-    if not missing:
-        return ""
-    of = "this session" if len(latest) == 1 else f"the last {len(latest)} sessions"
-    how = "`memctl session summarize -t TRANSCRIPT --review` proposes them as records, `--accept N` records proposal N"
-    return f"{' and '.join(missing)} of {of}: {how}."
-
-
-def _key(text: str) -> str:
-    """Return the words of a text in lower case, by which titles are compared."""
-    return " ".join(_WORDS.findall(text.casefold()))

@@ -67,7 +67,7 @@ def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTok
         PackPart("current_focus", "Current focus", tuple(focus), FOCUS),
         PackPart("critical_knowledge", "Critical knowledge", known, KNOWLEDGE),
     )
-    if prior := last_work.prior_work(snapshot, _PRIOR, count, matching):
+    if prior := last_work.prior_work(snapshot, now, _PRIOR, count, matching):
         parts += (msgspec.structs.replace(last_work.PRIOR, items=tuple(prior)),)
     packed = {item.key for part in parts for item in part.items}
     paths = {result.path for result in matching}

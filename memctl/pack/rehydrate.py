@@ -35,7 +35,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.text import timestamps
 from memctl.text.fit import first_sentence
 from memctl.text.markdown import one_line
-from memctl.text.phrases import quantity, some
+from memctl.text.phrases import gap, quantity, some
 
 DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
 ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
@@ -44,6 +44,7 @@ LIMITS = {"decision": DECISIONS, "issue": ISSUES, "learning": LEARNINGS}
 RESOLVED = 10  # issues and states that say how earlier work on the task ended; our own choice
 _BESIDES = 3  # critical issues that are named although they are irrelevant to the task
 _NEAR = 2  # additional weight of a record about the latest work, about one class of importance
+_LEFT = 0.6  # share of the room for latest work that the last sessions take; the tasks have the rest
 _AT_ONCE = 50  # records that Git is asked about together
 # The weight from which a record goes to the front of a pack; lower for records that match the task. A record that
 # matches almost as well as the best one is first with any weight.
@@ -67,7 +68,7 @@ class RehydrationRequest(msgspec.Struct, frozen=True):
     - `section` is a marker: only records of this page and of the pages below it are included.
     - `since` is a time such as "2025-11-04T14:32:00Z": only records made from then on are included.
     - `agent` is the name of an agent: only this agent's records are included.
-    - `reader` is the agent that reads the pack. `is_resumed` says that it already has the text of the last checkpoint.
+    - `reader` is the agent that reads the pack. `has_work` says that it already has the text on where work stands.
     """
 
     task: str = ""
@@ -75,7 +76,7 @@ class RehydrationRequest(msgspec.Struct, frozen=True):
     since: str = ""
     agent: str = ""
     reader: str = ""
-    is_resumed: bool = False
+    has_work: bool = False
 
     def filters(self, snapshot: Snapshot) -> Filters:
         """Return the conditions that `section`, `agent` and `since` set on records."""
@@ -112,7 +113,6 @@ def draft(
     about = items.match_task(snapshot, request.task, filters, now, with_places=not request.narrowed_by)
     sources.ahead(current)
     ended = last_work.sessions(snapshot)
-    is_resumed = request.is_resumed
     active = _active(current, about, sources)
     chosen = choose(current, now, request, about.records)
     resolved = about.resolved[:RESOLVED]
@@ -120,7 +120,9 @@ def draft(
     states_of = [items.of_record(snapshot, record, known) for record in active]
 
     def stopped(limit: int) -> tuple[list[Item], list[Item]]:
-        left = [] if request.narrowed_by else last_work.collect(snapshot, ended, limit, count, is_resumed=is_resumed)
+        left: list[Item] = []
+        if not (request.narrowed_by or request.has_work):
+            left = last_work.collect(snapshot, ended, int(limit * _LEFT), count, now, sources.worktree())
         return left, last_work.take_fitting(states_of, limit - _cost(left, count), count)
 
     left, tasks = stopped(max(work, last_work.WORK))
@@ -394,15 +396,3 @@ def _ago(moment: str, now: str) -> str:
     """Return a time with how long ago it was: "2025-11-04T14:32:00Z (2 days ago)"."""
     ago = gap(moment, now)
     return f"{moment}{f' ({ago} ago)' if ago else ''}"
-
-
-def gap(earlier: str, later: str) -> str:
-    """Return the time between two moments in its largest unit, such as "3 days"; "" if it is below a minute.
-
-    Both moments have the form "2025-11-04T14:32:00Z".
-    """
-    seconds = int(timestamps.days_between(earlier, later) * 86_400)
-    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
-        if seconds >= size:
-            return quantity(seconds // size, unit)
-    return ""

@@ -26,9 +26,12 @@ TRAIL = "trail"  # the key of a page whose files are listed in a file beside it
 INTENT, DECISIONS, STATE, NEXT = "Session Intent", "Decisions Made", "Current State", "Next Steps"
 ISSUES, LEARNINGS, ERRORS = "Issues Encountered", "Learnings", "Error Context"
 SAID = "Said by the User"
+COMMITS, COMMANDS = "Commits", "Commands"
+# How the line with the agent's last answer begins, and what marks a command that fails where another form works.
+LAST_SAID, FAILS = "Last said: ", "fails here"
 CHANGED, READ, OUTSIDE = "Files Modified", "Files Read (Not Modified)", "Files Outside of the Repository"
 _NUMBERED = (DECISIONS, NEXT)
-_ORDER = (INTENT, CHANGED, READ, OUTSIDE, DECISIONS, STATE, NEXT, SAID, ISSUES, LEARNINGS, ERRORS)
+_ORDER = (INTENT, CHANGED, READ, OUTSIDE, DECISIONS, STATE, COMMITS, NEXT, SAID, ISSUES, LEARNINGS, ERRORS, COMMANDS)
 _FILES = (CHANGED, READ, OUTSIDE)
 _HEAD = "| File | Action | What Changed |\n|------|--------|-------------|\n"
 _HEADED = lazy_regex(r"^#{2,3} .*", re.MULTILINE)

@@ -10,7 +10,7 @@ import msgspec
 from memctl.git import differences, git, history, tree_merge, trees
 from memctl.git.differences import FileChange
 from memctl.git.history import Commit
-from memctl.session import trail
+from memctl.session import commands, trail
 from memctl.session.active import Running
 from memctl.session.summary import SessionSummary, summarize
 from memctl.session.trail import Places
@@ -48,6 +48,7 @@ def gather(memory: Memory, session: Session, identifier: str, running: Running |
     made = trail.of_session(session, places, base, changes)
     agent = running.agent if running else memory.actor
     summary = summarize(session, made, identifier, agent, places.root if places.is_elsewhere else "")
+    summary = msgspec.structs.replace(summary, commands=tuple(commands.outcomes(session.events, places)))
     summary = _with_conflict(_below_root(summary, places), "" if places.is_elsewhere else memory.repository.under_way())
     if running is None:
         return summary

@@ -194,7 +194,7 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
     failed") and the step fails again with another one, both runs are one Failure with the later message.
     """
     failures: dict[tuple[str, str], Failure] = {}
-    for event, call in _results(events):
+    for event, call in results(events):
         step = steps.of_call(call)
         if is_failure(event, call):
             text = message(event.text)
@@ -231,7 +231,7 @@ def succeeded(events: Sequence[Event]) -> frozenset[str]:
     command of the call is given as the key that `steps.key` makes of it, such as "pytest".
     """
     last: dict[str, tuple[str, bool]] = {}
-    for event, call in _results(events):
+    for event, call in results(events):
         step, is_good = steps.of_call(call), not is_failure(event, call)
         if is_good:
             last |= {name: (name, True) for name in steps.of_success(call)}
@@ -239,7 +239,7 @@ def succeeded(events: Sequence[Event]) -> frozenset[str]:
     return frozenset(step for step, is_good in last.values() if is_good)
 
 
-def _results(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
+def results(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
     """Yield each result with its call; results without a call are left out."""
     called = {event.call: event for event in events if event.kind == CALL and event.call}
     for event in events:
@@ -275,6 +275,11 @@ def _is_report(text: str) -> bool:
     """Return whether an output is the report of failing tests or of a compiler, whatever program ran it."""
     line = failing_line(_looked_at(text))
     return is_specific(line) or only_counts(line)
+
+
+def is_misused(result: Event) -> bool:
+    """Return whether a failed command was called wrongly, such as with an unknown option, or is not there."""
+    return _MISUSED.search(message(result.text)) is not None
 
 
 def is_refused(result: Event) -> bool:

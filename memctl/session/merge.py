@@ -20,10 +20,11 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.session_page import SAID, SessionPage, TrailRow
 from memctl.session import edits, page_builder, steps, trim
 from memctl.session.page_builder import MARKS, OPEN, RESOLVED
-from memctl.session.summary import SHORT_PROMPT
+from memctl.session.summary import PROMPT_LENGTH
 from memctl.task.progress import after
 from memctl.text.actions import READ
 from memctl.text.characters import redacted_line
+from memctl.text.fit import cut_at_word
 from memctl.text.similarity import comparable
 from memctl.tokens.count import Counter
 from memctl.write.merge import WHOLE, LostValue, MergeResult
@@ -34,6 +35,10 @@ _READ_INTO = re.compile(
     f" — {re.escape(page_builder.READ_INTO)}.*?(?= — Instead of: | \\([^()]*\\)$|$)"
 )  # left out of comparisons, because a model words a reason differently each time
 _SCOPE = "Scope changed: "
+_GROWING = (
+    *(session_page.DECISIONS, SAID, session_page.ISSUES, session_page.LEARNINGS),
+    *(session_page.COMMITS, session_page.COMMANDS),
+)
 _RESOLVED_LATER = "the same step succeeded in a later part of the session"
 
 
@@ -52,7 +57,7 @@ def merge(old: SessionPage, new: SessionPage, succeeded: Collection[str] = ()) -
         session_page.NEXT: new.lines.get(session_page.NEXT, ()),
         session_page.ERRORS: _merged_errors(old, new, succeeded),
     }
-    for heading in (session_page.DECISIONS, SAID, session_page.ISSUES, session_page.LEARNINGS):
+    for heading in _GROWING:
         added = new.lines.get(heading, ())
         first = _first_prompt(old, new) if heading == SAID else ()
         lines[heading] = _appended(old.lines.get(heading, ()), (*first, *added))
@@ -70,10 +75,10 @@ def _only_scope(old: SessionPage, new: SessionPage) -> Iterable[str]:
 
 
 def _first_prompt(old: SessionPage, new: SessionPage) -> Iterable[str]:
-    """Return the first prompt of a later part, if it is short, because the page's intent is the first part's prompt."""
+    """Return the beginning of a later part's first prompt, because the page's intent is the first part's prompt."""
     known = old.lines.get(session_page.INTENT, ())
     lines = new.lines.get(session_page.INTENT, ()) if known else ()
-    return [line for line in lines if len(line) < SHORT_PROMPT and line not in known and not line.startswith(_SCOPE)]
+    return [cut_at_word(line, PROMPT_LENGTH) for line in lines if line not in known and not line.startswith(_SCOPE)]
 
 
 def _appended(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:

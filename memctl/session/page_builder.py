@@ -10,7 +10,7 @@ from memctl.record.session_page import SessionPage, TrailRow
 from memctl.record.task_state import DONE
 from memctl.session.extraction import CHOSEN, Extract
 from memctl.session.failures import Failure
-from memctl.session.summary import SessionSummary, latest_changes
+from memctl.session.summary import LAST_WORD, SessionSummary, latest_changes
 from memctl.session.trail import TrailEntry
 from memctl.statements import completion, labels
 from memctl.statements.dialogue import Topic
@@ -50,6 +50,7 @@ def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
                 *(_decision(made, summary) for made in _unrecorded(summary, DECISION, labels.DECISION)),
             ),
             session_page.STATE: tuple(_state(summary)),
+            session_page.COMMITS: tuple(map(text, summary.printed_commits)),
             session_page.NEXT: tuple(map(text, summary.next_steps)),
             session_page.SAID: tuple(dict.fromkeys(map(text, summary.said))),
             session_page.ISSUES: (
@@ -61,6 +62,7 @@ def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
                 *map(_finding, _unrecorded(summary, LEARNING, labels.LEARNING)),
             ),
             session_page.ERRORS: (*map(_failure, summary.errors), *(form.line for form in summary.forms)),
+            session_page.COMMANDS: tuple(map(redacted_line, summary.commands)),
         },
     )
 
@@ -177,7 +179,7 @@ def _state(summary: SessionSummary) -> Iterable[str]:
     if summary.records:
         yield f"Recorded: {', '.join(summary.records)}"
     if summary.last_word:
-        yield f"Last said: {text(summary.last_word)}"
+        yield f"{session_page.LAST_SAID}{text(summary.last_word, LAST_WORD + 10)}"
     if summary.root:
         where = session_page.span(_path(summary.root))
         yield f"Worked in {where}, not in this worktree: paths are relative to that folder"

@@ -78,9 +78,14 @@ def of_success(call: Event) -> frozenset[str]:
     (`of_call`).
     """
     command = tool_calls.command_of(call.arguments)
-    if _PARTED.search(command):
+    if hides_failures(command):
         return frozenset({key(of_call(call))})
     return frozenset(map(key, (of_call(call), *(simple.text for simple in _commands(command)))))
+
+
+def hides_failures(command: str) -> bool:
+    """Return whether a shell text may succeed although a command in it, but for the last one, failed."""
+    return _PARTED.search(command) is not None
 
 
 def program(step: str) -> str:

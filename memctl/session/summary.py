@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.record.task_state import DONE, Step, TaskState
-from memctl.session import extraction, failures, progress, working_forms
+from memctl.session import commands, extraction, failures, progress, working_forms
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.trail import Trail
@@ -22,8 +22,8 @@ from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Se
 
 _INTENT = 800  # characters of the prompt that says what a session is for
 _FIRST = 4  # prompts, of which one may say it
-SHORT_PROMPT = 300  # characters below which a prompt is quoted on the page
-_LAST_WORD = 600  # characters of the agent's last message
+PROMPT_LENGTH = 300  # characters of a prompt that the page quotes
+_OPENING, LAST_WORD = 150, 600  # characters of the beginning of the agent's last message, and of both its ends
 _BARE_COMMAND = lazy_regex(r"/[\w:.-]+\s*")
 _MARKS = lazy_regex(r"(?m)\*\*|^ *(?:#+|>|[-*_]{3,}$)")  # of Markdown, which mean nothing on one line
 
@@ -74,7 +74,10 @@ class SessionSummary(msgspec.Struct, frozen=True):
     - `records` are the ids of the records that the session created or changed, and `titles` their titles by id.
     - `forms` are commands that were called wrongly and worked in another form.
     - `commits` are the ids and subjects of the session's commits, the earliest first.
-    - `last_word` is the agent's last message, and `said` are the other short prompts.
+    - `last_word` is the agent's last message, shortened in its middle, since it ends with what is left or asked.
+    - `said` are the prompts without the one that is the intent, each of at most 300 characters.
+    - `printed_commits` are the commits as Git printed them, and `commands` those that worked or failed
+      (`session.commands`).
     """
 
     id: str
@@ -99,6 +102,8 @@ class SessionSummary(msgspec.Struct, frozen=True):
     forms: tuple[WorkingForm, ...] = ()
     last_word: str = ""
     said: tuple[str, ...] = ()
+    printed_commits: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
     metrics: SessionMetrics = SessionMetrics()
     prose: Prose = Prose()
 
@@ -168,8 +173,9 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         forms=tuple(working_forms.of_events(session.events)),
         tasks=tuple(progress.tasks_of(session.events)),
         ahead=progress.next_actions(session.events, extracts),
-        last_word=cut_at_word(one_line(_MARKS.sub("", answers[-1].text)), _LAST_WORD) if answers else "",
-        said=tuple(event.text for event in prompts if event not in aims and len(event.text) < SHORT_PROMPT),
+        last_word=_both_ends(one_line(_MARKS.sub("", answers[-1].text))) if answers else "",
+        said=tuple(cut_at_word(one_line(event.text), PROMPT_LENGTH) for event in prompts if event not in aims),
+        printed_commits=tuple(commands.commits(session.events)),
         metrics=_metrics(session, prompts, trail),
     )
 
@@ -183,6 +189,14 @@ def _aims(prompts: Sequence[Event]) -> list[Event]:
     own = [event for event in prompts if not _BARE_COMMAND.fullmatch(event.text)][:_FIRST]
     commands = [event for event in prompts[:1] if event not in own]
     return [*commands, *([event for event in own if not titles.is_chat(event.text)] or own)[:1]]
+
+
+def _both_ends(text: str) -> str:
+    """Return a text shortened in its middle: an answer's last sentences say what is left, or ask the user."""
+    if len(text) <= LAST_WORD:
+        return text
+    end = text[-(LAST_WORD - _OPENING) :].partition(" ")[2]
+    return f"{cut_at_word(text, _OPENING)} {end}"
 
 
 def _intent(prompt: str) -> str:

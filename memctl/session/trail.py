@@ -58,7 +58,7 @@ class Places:
         `path` may be relative to the folder `cwd`, which is "" for the repository's top. Of a file of Git's own, such
         as `.git/index.lock`, the path is "".
         """
-        path, cwd = _slashes(path), _slashes(cwd) or self.root
+        path, cwd = self._slashes(path), self._slashes(cwd) or self.root
         if path.startswith("~") or _SCHEME.match(path):
             return path, False
         whole = posixpath.normpath(path if path.startswith("/") or _DRIVE.match(path) else posixpath.join(cwd, path))
@@ -66,6 +66,10 @@ class Places:
         inside = next((whole.removeprefix(root) for root in roots if whole.startswith(root)), "")
         path = inside or whole
         return ("", False) if _GIT in path.split("/") else (path, bool(inside))
+
+    def _slashes(self, path: str) -> str:
+        """Return a path with slashes; on Windows programs may write only the rest of a path with backslashes."""
+        return path.replace("\\", "/") if path.startswith(f"{self.root}\\") else _slashes(path)
 
 
 def _root(top: str, cwd: str) -> str:

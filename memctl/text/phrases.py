@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memctl.text import timestamps
+
 
 def quantity(number: int, noun: str) -> str:
     """Return a number with its noun, in the plural if needed: "1 file", "1,234 files"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def gap(earlier: str, later: str) -> str:
+    """Return the time between two moments in its largest unit, such as "3 days"; "" if it is below a minute.
+
+    Both moments have the form "2025-11-04T14:32:00Z".
+    """
+    seconds = int(timestamps.days_between(earlier, later) * 86_400)
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size:
+            return quantity(seconds // size, unit)
+    return ""
 
 
 def indefinite(noun: str) -> str:

@@ -59,14 +59,19 @@ def test_invalid_commands_do_not_parse() -> None:
             parse(line)
 
 
-@pytest.mark.parametrize(("name", "most"), [("guide", 150), *((name, 400) for name in TOPICS)])
-def test_guide_pages_are_short(name: str, most: int) -> None:
-    assert max(Counter(family).count(PAGES[name]).tokens for family in FAMILIES.values()) <= most
+@pytest.mark.parametrize("name", TOPICS)
+def test_guide_pages_are_short(name: str) -> None:
+    assert max(Counter(family).count(PAGES[name]).tokens for family in FAMILIES.values()) <= 400
 
 
-def test_the_guide_has_four_moments_with_a_command_each() -> None:
-    for command in ("decide", "why", "search", "resolve"):
-        assert re.search(rf"(?m)^- .+: `memctl {command} .+`$", GUIDE), command
+def test_guide_is_shorter_than_180_tokens() -> None:
+    assert Counter(FAMILIES["gpt"]).count(GUIDE).tokens <= 180
+
+
+def test_the_guide_has_a_moment_for_each_command() -> None:
+    for command in ("decide", "why", "search", "issue", "resolve", "learn"):
+        assert re.search(rf"(?m)^- .+: `memctl {command} .+`", GUIDE), command
+    assert '"' not in GUIDE  # in double quotes a shell runs what is in backticks
     assert GUIDE in PAGES["AGENTS.md"]
 
 

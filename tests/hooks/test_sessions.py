@@ -185,43 +185,54 @@ def test_the_state_is_the_same_in_a_later_session_another_worktree_and_a_clone(
         assert [line for line in without_drift(out) if line] == wanted, where
 
 
-def test_new_session_of_the_task_gets_its_resume_text_and_a_pack(
-    session: Session, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_new_session_gets_the_state_that_another_one_left_and_a_pack(
+    session: Session, memctl: Memctl, tmp_path: Path
 ) -> None:
     memctl("decide", "Adopt PostgreSQL", "--rationale", "Transactions", "-i", "9")
     session.context("SessionStart", source="startup")
     work(session)
     session.send("PreCompact", trigger="auto")
-    text = session.context("SessionStart", source="compact").partition("\nRESUME: ")[2]
     later = Session(session.repo, tmp_path / "later.jsonl", "later")
-    assert "RESUME: " not in later.context("SessionStart", source="startup")  # the other is at it still
+    assert "Where work stands" not in later.context("SessionStart", source="startup")  # the other is at it still
     session.send("SessionEnd", reason="exit")
     for source in ("startup", "clear", "resume"):
         later = Session(session.repo, tmp_path / f"{source}.jsonl", source)
-        resumed = later.context("SessionStart", source=source).partition("\nRESUME: ")[2]
-        assert resumed.startswith(text.partition("\nDRIFT")[0]), source
-        assert "SAVE: memctl checkpoint save --workflow main --window 2 --base main-w1-v1-" in resumed
-        assert "Transactions" in resumed.partition("SAVE: ")[2]  # the pack has the decision whole
-        assert "Checkpoint not resumed" not in resumed
+        given = later.context("SessionStart", source=source)
+        assert "- Asked: Refunds by card: orders can be refunded\n" in given, source
+        assert "- In progress: Rounding\n" in given
+        assert "`memctl checkpoint resume main-w1-v1-" in given
+        assert "Transactions" in given.partition("# Memory of ")[2]  # the pack has the decision whole
         later.send("SessionEnd", reason="exit")
-    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T17:30:00Z")  # longer than a session pauses
-    late = Session(session.repo, tmp_path / "late.jsonl", "late")
-    given = late.context("SessionStart", source="startup")
-    assert "RESUME: " not in given
-    assert "Checkpoint not resumed" in given
-    assert "RESUME: main" in Session(session.repo, tmp_path / "on.jsonl", "on").context("SessionStart", source="resume")
     assert session.faults() == []
 
 
-def test_resume_text_without_room_for_the_pack_names_memctl_rehydrate(session: Session, tmp_path: Path) -> None:
-    for number in range(40):
-        session.transcript.prompt(f"Prompt {number}: {'do this and that, and then go on with it; ' * 12}")
+def test_a_session_that_went_on_after_a_compaction_is_told_as_it_ended(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.context("SessionStart", source="startup")
+    work(session)
+    session.send("PreCompact", trigger="auto")
+    session.context("SessionStart", source="compact")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T15:30:00Z")
+    session.transcript.skip_to("2025-11-04T15:20:00Z")
+    session.transcript.prompt("Now the VAT, please")
+    session.transcript.says("VAT of 19 % is added after the discount. Shall I commit it?")
+    session.send("SessionEnd", reason="exit")
+    given = Session(session.repo, tmp_path / "later.jsonl", "later").context("SessionStart", source="startup")
+    assert "Now the VAT, please" in given
+    assert "Shall I commit it?\N{RIGHT DOUBLE QUOTATION MARK}\n" in given
+    assert "checkpoint resume" not in given
+    assert "RESUME" not in given
+
+
+def test_a_session_on_another_branch_is_not_resumed(session: Session, tmp_path: Path) -> None:
+    session.context("SessionStart", source="startup")
+    work(session)
     session.send("PreCompact", trigger="auto")
     session.send("SessionEnd", reason="exit")
-    text = Session(session.repo, tmp_path / "later.jsonl", "later").context("SessionStart", source="startup")
-    assert "\nRESUME: " in text
-    assert text.endswith("\nMEMORY: `memctl rehydrate` prints what is recorded\n")
-    assert length(text) <= LIMIT
+    git(session.repo, "worktree", "add", "-qb", "side", str(tmp_path / "side"))
+    given = Session(tmp_path / "side", tmp_path / "later.jsonl", "later").context("SessionStart", source="startup")
+    assert "checkpoint resume" not in given
 
 
 def test_finished_task_is_not_resumed_by_a_new_session(session: Session, memctl: Memctl) -> None:

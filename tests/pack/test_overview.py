@@ -7,7 +7,7 @@ import pytest
 from memctl.pack import rehydrate
 from memctl.record import ids
 from memctl.record.config import Config
-from memctl.text import timestamps
+from memctl.text import phrases, timestamps
 from tests import snapshots
 from tests.generated import NOW, memory
 
@@ -70,4 +70,4 @@ def test_the_last_record_and_its_age_are_shown() -> None:
     ],
 )
 def test_a_duration_is_shown_in_its_largest_unit(earlier: str, said: str) -> None:
-    assert rehydrate.gap(earlier, NOW) == said
+    assert phrases.gap(earlier, NOW) == said

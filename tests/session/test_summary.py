@@ -191,12 +191,14 @@ def test_tokens_written_are_unknown_if_an_answer_has_no_final_count() -> None:
     assert summed_up(made).metrics.tokens.written is None
 
 
-def test_short_prompts_behind_the_first_are_kept_as_they_are_and_long_ones_are_not() -> None:
+def test_the_beginning_of_each_prompt_behind_the_first_is_kept() -> None:
     made = Transcript()
     made.prompt("Mend the tests.")
     made.prompt("keep `order_key`,  please")
     made.prompt("x " * 200)
-    assert summed_up(made).said == ("keep `order_key`,  please",)
+    short, long = summed_up(made).said
+    assert short == "keep `order_key`, please"
+    assert long == "x " * 148 + "x …"
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,10 @@ class Transcript:
         self._seconds = timestamps.to_epoch(START)
         self._number = 0
 
+    def skip_to(self, moment: str) -> None:
+        """Let the next line be written a little after a time, such as "2025-11-04T15:20:00Z"."""
+        self._seconds = timestamps.to_epoch(moment)
+
     def raw(self, line: str) -> None:
         self.lines.append(line)
 

@@ -1,0 +1,79 @@
+"""What later sessions want to know of the commands of one: what works, what can't run here, and its commits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memctl.session import commands
+from memctl.session.trail import Places
+from memctl.transcript.events import CALL, RESULT, Event
+
+TOP = Path("/shop")
+UNKNOWN = 'error: unrecognized subcommand "bun"'
+
+
+def events_of(*runs: tuple[str, str, bool], cwd: str = "/shop") -> list[Event]:
+    """The events of commands with their outputs and whether they failed."""
+    events = []
+    for number, (command, output, is_error) in enumerate(runs):
+        events.append(Event(CALL, tool="Bash", arguments={"command": command}, call=str(number), cwd=cwd))
+        events.append(Event(RESULT, output, call=str(number), is_error=is_error, details={"interrupted": False}))
+    return events
+
+
+def outcomes(*runs: tuple[str, str, bool], cwd: str = "/shop") -> list[str]:
+    return commands.outcomes(events_of(*runs, cwd=cwd), Places(TOP, "/shop"))
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("bun run test", "`bun run test`"),
+        ("bun run test 2>&1 | tail -20", "`bun run test`"),
+        ("cd /shop && make test > /tmp/log 2>&1", "`make test`"),
+        ("cd web && npm run lint", "`cd web && npm run lint`"),
+        ("cd /shop/web && npm run lint", "`cd web && npm run lint`"),
+        ("python -m pytest -q", "`python -m pytest -q`"),
+    ],
+)
+def test_a_check_that_worked_is_kept_as_it_can_be_run_again(command: str, line: str) -> None:
+    assert outcomes((command, "ok", False)) == [line]
+
+
+@pytest.mark.parametrize("command", ["ls src", "git status", "cd /elsewhere && make test", f"make test {'x' * 200}"])
+def test_other_commands_are_not_kept(command: str) -> None:
+    assert outcomes((command, "ok", False)) == []
+
+
+def test_a_check_whose_last_run_failed_does_not_count_as_working() -> None:
+    assert outcomes(("make test", "ok", False), ("make test", "1 failed", True)) == []
+    assert outcomes(("make test", "1 failed", True), ("make test", "ok", False)) == ["`make test`"]
+
+
+def test_a_command_that_cannot_run_is_kept_with_the_form_that_worked() -> None:
+    assert outcomes(("rtk bun run test", UNKNOWN, True), ("bun run test", "ok", False)) == [
+        "`bun run test`",
+        "`rtk bun run test` fails here, `bun run test` works",
+    ]
+
+
+@pytest.mark.parametrize(("output", "later"), [("1 failed, 3 passed", "bun run test"), (UNKNOWN, "bun run lint")])
+def test_a_test_that_failed_and_another_command_make_no_such_pair(output: str, later: str) -> None:
+    lines = outcomes(("rtk bun run test", output, True), (later, "ok", False))
+    assert lines == [f"`{later}`"]
+
+
+def test_the_folder_that_the_shell_is_in_counts() -> None:
+    lines = outcomes(("cd web && npm test", "cd: web: No such file or directory", True), ("npm test", "ok", False),
+                     cwd="/shop/web")  # fmt: skip
+    assert lines == ["`cd web && npm test`", "`cd web/web && npm test` fails here, `cd web && npm test` works"]
+
+
+def test_commits_are_kept_as_git_prints_them() -> None:
+    printed = "[main 7793cf1] Round half to even\n 1 file changed, 2 insertions(+)"
+    events = events_of(
+        ("git add -A && git commit -m x", printed, False), ("cat log", "[main 1234567] No commit", False)
+    )
+    assert list(commands.commits(events)) == ["`7793cf1` Round half to even"]

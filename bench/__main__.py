@@ -21,6 +21,7 @@ from bench import (
     hooks,
     house,
     meter,
+    next_session,
     policies,
     repositories,
     resume,
@@ -43,7 +44,7 @@ def main() -> int:
         here = world.make(Path(name).resolve())
         print(f"{here.run([world.MEMCTL, '--version']).strip()}, {here.run(['git', '--version']).strip()}", end=", ")
         print(f"Python {sys.version.split()[0]}; medians, each command and its baseline turn by turn", flush=True)
-        wanted = [options.only] if options.only else [name for name in _TABLES if name != "house"]
+        wanted = [options.only] if options.only else [name for name in _TABLES if name not in ("house", "ablation")]
         results = [_TABLES[table](here, options) for table in wanted]
     print(f"\ntook {time.monotonic() - started:.0f} s")
     return 0 if all(results) else 1
@@ -139,6 +140,14 @@ def _resume(here: World, options: argparse.Namespace) -> bool:
     return resume.tables(options.data)
 
 
+def _next_session(here: World, options: argparse.Namespace) -> bool:
+    return next_session.table(here, options.data)
+
+
+def _ablation(here: World, options: argparse.Namespace) -> bool:
+    return next_session.ablation(here, options.data)
+
+
 def _house(here: World, options: argparse.Namespace) -> bool:
     house.table(here, options.against, 3 if options.quick else 9, is_installed=options.install)
     return True
@@ -163,6 +172,8 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "window-loop": _window_loop,
     "file-recall": _file_recall,
     "resume": _resume,
+    "next-session": _next_session,
+    "ablation": _ablation,  # only if asked for
     "house": _house,  # only if asked for: its ratios are those of other tables
 }
 

@@ -15,7 +15,7 @@ from memctl.check.findings import Finding
 from memctl.check.rules import BEHIND, DOCUMENTS, EDITED, ERROR, INFO, RULES, SEVERITIES, WARNING
 from memctl.check.run import Report
 from memctl.cli import memory_access, output, progress
-from memctl.cli.command import choice_option, command, complete, flag_option, text_options
+from memctl.cli.command import choice_option, command, complete, flag_option, for_people, text_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import git
 from memctl.store import changes_ref, load, settings_check
@@ -69,7 +69,12 @@ _FORMATS = ("text", "json", "github", "sarif")
     shell_complete=complete("rule"),
     help="Explain the rule with this code, or list all rules.",
 )
-@flag_option("--fix", help="Correct all findings that have only one possible correction, and list them.")
+@click.option(
+    "--fix",
+    is_flag=True,
+    callback=for_people,
+    help="Correct all findings that have only one possible correction, and list them.",
+)
 @flag_option("--dry-run", "-n", help="With --fix: show what would be written, and write nothing.")
 def check_command(
     ctx: click.Context,

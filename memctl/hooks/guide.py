@@ -43,9 +43,9 @@ Record what nobody can read off the code, as soon as it is known, one thing per 
 - A task takes more than this session: `memctl state "Refunds" --completion 40 --next "Rounding"`
 - An issue is fixed: `memctl resolve ISS-… --resolution "Pool of 20"`
 
-A title says the thing itself ("Queue in PostgreSQL", not "Queue decision"). Search first, and change a record that
-exists: `memctl edit ID --set importance=8` (1 to 10: what comes first in a pack). Don't record what a diff, a test or a
-commit says, and never a password or a key.
+A title says the thing itself ("Queue in PostgreSQL", not "Queue decision"). Search first; to change a record that
+exists, ask the user: `memctl edit ID --set importance=8` (1 to 10). Don't record what a diff, a test or a commit says,
+and never a password or a key.
 """,
     ),
     "searching": Topic(
@@ -80,12 +80,11 @@ To whoever goes on with the same task, you after a compaction or another session
 
 To another agent, with the ownership of a section:
 
-- Give: `memctl handoff --to codex --section 2.1 --reason "Schema is done" --success "All tests pass"`
-- See what waits for you, and answer: `memctl handoff list`, `memctl handoff accept HND-…`
-- Who owns and does what: `memctl own list`, `memctl coordination show`
+- Give (ask the user): `memctl handoff --to codex --section 2.1 --reason "Schema is done" --success "All tests pass"`
+- See what waits for you: `memctl handoff list`; ask the user to answer: `memctl handoff accept HND-…`
 
 To a sub-agent: with Claude Code or Codex, it gets the records on its prompt when it starts. With any other program, put
-the output of `memctl prompt user "the task"` into its prompt. `memctl context-summary RESULT.md` shortens its result.
+the output of `memctl rehydrate --task "the task" --budget 1000` into its prompt.
 """,
     ),
     "ending": Topic(
@@ -96,10 +95,10 @@ the output of `memctl prompt user "the task"` into its prompt. `memctl context-s
 1. What you decided in words and did not record: `memctl decide "X" --rationale "why"`
 2. What you fixed: `memctl resolve ISS-… --resolution "how"`. What you left open: `memctl issue "X" --next "Y"`
 3. Where the task stands: `memctl checkpoint save --done A --doing B --next C`; `--next none` says that it is finished.
-4. Whether all is well: `memctl status`, `memctl check`. `memctl commit` makes commits that are pending.
+4. Whether all is well: `memctl status`, `memctl check`. If commits are pending, ask the user: `memctl commit`.
 
 With hooks installed, the session is summarized automatically, and the next one gets the summary. Without hooks,
-`memctl session summarize --transcript session.jsonl --review` proposes records, and `--accept 1,3` creates two of them.
+ask the user: `memctl session summarize --transcript session.jsonl --review` proposes records.
 """,
     ),
 }

@@ -63,9 +63,9 @@ def change(memory: Memory, folder: SessionDir) -> Change | None:
     old_texts, old = pages.existing_page(memory, folder.key)
     page = summarize.merge_pages(old, draft, state.succeeded if state else ()) if old else draft
     writes, deletes = pages.replacement(memory, old_texts, pages.fit_page(memory, page))
-    files = sum(map(len, page.files.values()))
-    title = pages.title(folder.key, page.values.get("transcript", ""), files, page.values.get("turns", 0))
-    return Change(op=pages.OP, title=title, writes=tuple(writes), deletes=tuple(deletes), session=folder.key)
+    return Change(
+        op=pages.OP, title=pages.title(page), writes=tuple(writes), deletes=tuple(deletes), session=folder.key
+    )
 
 
 def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | None) -> bool:

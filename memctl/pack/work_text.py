@@ -31,7 +31,7 @@ _NOW, _COMMANDS, _FILES = 0.4, 0.1, 0.75  # of the room: up to which what lies b
 _LINE, _PROMPT, _ANSWER = 300, 200, 620  # characters of a line, of a prompt, of the last answer
 _BRIEF = 130  # characters of the intent, and of the answer, of a session before the last
 _MOST = {"prompts": 3, "done": 3, "commits": 4, "dirty": 8, "open": 5, "errors": 3, "stated": 5, "pairs": 3}
-_COMMANDS_NAMED = 6
+_COMMANDS_NAMED, _COMMANDS_LENGTH = 6, 200  # commands, and their characters
 _HEADINGS = {True: "- Files that the last sessions changed, the latest first: ", False: "- Files that they read: "}
 _DECAY, _OWN = 0.9, 1.5  # weight of a file for each later session, and of one of the same branch; `bench` measures it
 _OPEN, _WORKED = "open: ", "Worked in "  # how lines of pages begin
@@ -119,9 +119,18 @@ def _command_lines(pages: Sequence[SessionPage]) -> Iterator[str]:
     lines = [line for page in pages for line in reversed(page.lines.get(session_page.COMMANDS, ()))]
     counts = Counter(lines)  # equal numbers stay in the order of the lines, the latest first
     good = [line for line, _ in counts.most_common() if FAILS not in line]
-    if good:
-        yield f"Commands that work here: {', '.join(good[:_COMMANDS_NAMED])}"
+    if named := list(_short(good[:_COMMANDS_NAMED])):
+        yield f"Commands that work here: {', '.join(named)}"
     yield from [line for line, _ in counts.most_common() if FAILS in line][: _MOST["pairs"]]
+
+
+def _short(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines that fit into the room for commands; long ones are mostly for one occasion."""
+    room = _COMMANDS_LENGTH
+    for line in lines:
+        room -= len(line)
+        if room >= 0:
+            yield line
 
 
 def _opening(work: Work, now: str) -> str:

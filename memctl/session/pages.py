@@ -31,7 +31,8 @@ from memctl.store import changes_ref, files, load, lock, sessions_ref
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
-from memctl.transcript.events import GIT
+from memctl.text.fit import cut_at_word, first_sentence
+from memctl.text.phrases import quantity
 from memctl.write import commit, create, documents, recovery
 from memctl.write.commit import Outcome
 
@@ -103,6 +104,7 @@ def find(snapshot: Snapshot, reference: str) -> tuple[str, str]:
 
 
 OP = "summarize"
+_TITLE = 60  # characters of what a session was asked, in a commit's title
 
 
 def plan(
@@ -119,7 +121,8 @@ def plan(
     if the existing page can't be read or the new one is too large.
     """
     old_texts, old = existing_page(memory, summary.id)
-    writes, deletes = replacement(memory, old_texts, page_of(memory, summary, old, probes))
+    fitted = page_of(memory, summary, old, probes)
+    writes, deletes = replacement(memory, old_texts, fitted)
     identifiers = list[str]()
     for proposal in accepted:
         change = create.create(memory, sequence, None, proposal.draft(KINDS))
@@ -127,7 +130,7 @@ def plan(
         identifiers += change.ids
     return Change(
         op=OP,
-        title=title(summary.id, summary.form, len(summary.trail.entries), summary.metrics.turns),
+        title=title(fitted.page),
         ids=tuple(identifiers),
         writes=tuple(writes),
         deletes=tuple(deletes),
@@ -135,14 +138,11 @@ def plan(
     )
 
 
-def title(identifier: str, form: str, files: int, turns: int) -> str:
-    """Return the title of the commit with a session's page, such as "s1: 3 files, 12 turns".
-
-    `identifier` is the session's name, and `files` and `turns` are the numbers of files and prompts. `form` is the
-    transcript's format. If it is `events.GIT`, there was no transcript, and the title has no turns.
-    """
-    counted = f"{identifier}: {files:,} file{'s' if files != 1 else ''}"
-    return counted if form == GIT else f"{counted}, {turns:,} turn{'s' if turns != 1 else ''}"
+def title(page: SessionPage) -> str:
+    """Return the title of the commit with a session's page: what was asked, "Round half to even (3 files)"."""
+    asked = next(iter(page.lines.get(session_page.INTENT, ())), "")
+    what = cut_at_word(first_sentence(asked).rstrip("."), _TITLE) or page.id
+    return f"{what} ({quantity(int(page.values.get('files_modified') or 0), 'file')})"
 
 
 def replacement(memory: Memory, old: Mapping[str, str], new: FittedPage) -> tuple[list[Write], list[Delete]]:

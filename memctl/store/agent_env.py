@@ -56,7 +56,8 @@ READ, RECORD = "read", "record"
 COMMANDS: Mapping[str, Sequence[str]] = {
     READ: (
         *("guide", "search", "show", "why", "list", "next", "log", "diff", "status", "index", "impact", "rehydrate"),
-        *("checkpoint show", "checkpoint list", "checkpoint resume"),
+        *("checkpoint show", "checkpoint list", "checkpoint resume", "session list", "session show", "handoff list"),
+        *("files", "check"),
     ),
     # The first four are the verbs of record types. They are repeated here, since a hook has no time to import those.
     RECORD: ("decide", "issue", "state", "learn", "resolve", "link", "supersede", "checkpoint save"),

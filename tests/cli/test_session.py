@@ -76,7 +76,7 @@ def test_transcript_given_twice_counts_once(repo: Path, memctl: Memctl) -> None:
     given = ("-t", str(first), "-t", str(first), "-t", str(repo / ".." / "first.jsonl"), "-t", str(copy))
     figures = memctl("session", "summarize", *given, "--json").data["summary"]["metrics"]
     assert (figures["turns"], figures["tool_calls"]) == (1, 1)
-    assert f"docs(memory): summarize {made.session}: 1 file, 1 turn\n" in git(repo, "log", "-1", "--format=%b")
+    assert git(repo, "log", "-1", "--format=%s") == "docs(memory): summarize Write a.py (1 file)\n"
     piped = memctl("session", "summarize", "-t", "-", "-t", "-", "--id", "piped", "--json", stdin=made.text).data
     assert piped["summary"]["metrics"]["turns"] == 1
 
@@ -84,7 +84,7 @@ def test_transcript_given_twice_counts_once(repo: Path, memctl: Memctl) -> None:
 def test_a_session_without_a_transcript_has_no_turns(repo: Path, memctl: Memctl) -> None:
     memctl("session", "start", "refunds")
     memctl("session", "end", "refunds")
-    assert git(repo, "log", "-1", "--format=%s").strip() == "docs(memory): summarize refunds: 0 files"
+    assert git(repo, "log", "-1", "--format=%s").strip() == "docs(memory): summarize refunds (0 files)"
 
 
 def test_an_intent_is_listed_without_the_escapes_of_its_page(repo: Path, memctl: Memctl) -> None:

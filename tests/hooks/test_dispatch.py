@@ -206,7 +206,7 @@ def test_codex_gets_the_pack_and_no_text_at_a_compaction(repo: Path, tmp_path: P
     assert codex.send("Stop") == codex.send("SessionEnd", reason="exit") == ""
     assert "| `card.py` | created |" in (repo / ".memory" / "sessions" / "c1.md").read_text()
     subject = git(repo, "log", "-1", "--format=%s").strip()
-    assert subject == "docs(memory): summarize c1: 1 file"  # of turns Git knows nothing
+    assert subject == "docs(memory): summarize c1 (1 file)"
     assert codex.faults() == []
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -13,20 +15,23 @@ import pytest
 from memctl.cli.command_list import all_commands
 from memctl.cli.main import Memctl as Root
 from memctl.hooks import permissions
+from memctl.hooks.guide import GUIDE, TOPICS
 from memctl.hooks.hosts import HOSTS
 from memctl.hooks.permissions import FORMS, choose, write_rules
 from memctl.store.agent_env import COMMANDS, READ, RECORD
 from tests.conftest import Memctl, commits, git
+from tests.hooks.session import Session
 
 NAMES = {name for names in all_commands().values() for name in names}
 ALLOWED = [command for of in COMMANDS.values() for command in of if command.split()[0] in NAMES]
-NOT_FOR_AGENTS = {"--out", "--copy", "--edit", "--file", "--allow-secret", "--allow-owned"}
+NOT_FOR_AGENTS = {"--out", "--copy", "--edit", "--file", "--allow-secret", "--allow-owned", "--fix"}
 WORDS = {
     "show": ("DEC-2025-11-04-001",),
     "search": ("PostgreSQL",),
     "why": ("app.py",),
     "impact": ("app.py",),
     "checkpoint show": (),
+    "session show": ("s1",),
 }
 
 
@@ -50,14 +55,13 @@ def test_commands_of_the_permission_groups_exist() -> None:
 def test_options_that_reach_beyond_the_memory_are_refused_in_an_agents_shell(
     memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    found = options(command)  # with ID|PATH and PATH[:LINE] a file is only named
+    found = options(command)  # with ID|PATH, PATH[:LINE] and --active a file is only named
     reaching = {
         name
         for name, one in found.items()
-        if (isinstance(one.type, click.Path | click.File) and one.metavar not in ("ID|PATH", "PATH[:LINE]"))
-        or one.metavar == "FILE"
-        or name in NOT_FOR_AGENTS
+        if name in NOT_FOR_AGENTS or one.metavar == "FILE" or isinstance(one.type, click.Path | click.File)
     }
+    reaching -= {name for name, one in found.items() if one.metavar in ("ID|PATH", "PATH[:LINE]")} | {"--active"}
     assert reaching <= NOT_FOR_AGENTS
     monkeypatch.setenv("CLAUDECODE", "1")
     for name in sorted(reaching):
@@ -102,10 +106,42 @@ def test_standard_input_is_for_agents_too(memctl: Memctl, monkeypatch: pytest.Mo
 def test_commands_allowed_for_reading_change_nothing(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "--code", "app.py")
     memctl("checkpoint", "save", "--task", "T", "--done", "A", "--doing", "B", "--next", "C")
+    memctl("session", "summarize", "-t", "-", "--id", "s1", stdin="USER: Round half to even\nASSISTANT: Done.\n")
     before, count = git(repo, "status", "--porcelain"), commits(repo)
     for command in COMMANDS[READ]:
         memctl(*command.split(), *WORDS.get(command, ()))
     assert (git(repo, "status", "--porcelain"), commits(repo)) == (before, count)
+
+
+@pytest.mark.parametrize("text", [GUIDE, *(topic.text for topic in TOPICS.values())])
+def test_an_agent_may_run_what_a_text_tells_it_to_run_or_is_told_to_ask(text: str) -> None:
+    assert list(forbidden(text)) == []
+
+
+def test_a_session_is_told_of_no_command_that_it_may_not_run(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    memctl("issue", "Checkout times out", "--severity", "critical")
+    for number in range(40):
+        memctl("decide", f"Decision {number}", "--rationale", "It is right. " * 50, "-i", "9")
+    memctl("checkpoint", "save", "--task", "Refunds", "--doing", "Rounding", "--next", "Test")
+    session = Session(repo, tmp_path / "s.jsonl")
+    starts = [session.context("SessionStart", source="startup")]
+    session.transcript.prompt("Refunds by card: orders can be refunded")
+    session.send("PreCompact", trigger="auto")
+    starts.append(session.context("SessionStart", source="compact"))
+    for text in starts:
+        assert "memctl checkpoint" in text
+        assert list(forbidden(text)) == []
+
+
+def forbidden(text: str) -> Iterator[str]:
+    """The commands in a text that no rule allows, and that no "ask the user" in their sentence marks."""
+    allowed = [command for of in COMMANDS.values() for command in of]
+    for line in text.split("\n"):
+        for part in line.split(". "):
+            for found in re.findall(r"memctl ([a-z][a-z -]*[a-z])", part):
+                is_allowed = any(f"{found} ".startswith(f"{command} ") for command in allowed)
+                if found.split()[0] in NAMES and not is_allowed and "ask the user" not in part:
+                    yield found
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,8 @@ _FORMATS = ("text", "json", "github", "sarif")
     shell_complete=complete("rule"),
     help="Explain the rule with this code, or list all rules.",
 )
-@click.option(
+@flag_option(
     "--fix",
-    is_flag=True,
     callback=for_people,
     help="Correct all findings that have only one possible correction, and list them.",
 )

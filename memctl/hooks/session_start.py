@@ -27,8 +27,7 @@ from memctl.hooks.event_payload import COMPACTED, Payload
 from memctl.hooks.guide import GUIDE
 from memctl.hooks.hosts import Host
 from memctl.hooks.session_state import SessionState
-from memctl.pack.draft import sanitize
-from memctl.record.notices import NOTICE, escape_model_tokens
+from memctl.record.notices import NOTICE, for_model
 from memctl.session.active import Running
 from memctl.store import load
 from memctl.store.memory import Memory
@@ -130,7 +129,7 @@ def _work(memory: Memory, host: Host, folder: SessionDir, asked: WorktreeProcess
     worktree = item_sources.worktree(memory, asked, running)
     left = last_work.collect(snapshot, last_work.sessions(snapshot), _WORK, _size(host), memory.now, worktree)
     text = "".join(f"## {item.title}\n\n{NOTICE}\n{item.body}\n" for item in left)
-    return escape_model_tokens(sanitize(text))
+    return for_model(text)
 
 
 def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:

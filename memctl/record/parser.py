@@ -115,7 +115,7 @@ def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tup
         # The path is set last, since a file may have an unknown key called `path`.
         record = msgspec.convert((*_KEYS_OF({**_DEFAULTS, **values}), path), Record)
     except msgspec.ValidationError:
-        if (plain := _with_lists(values)) != values:
+        if (plain := with_lists(values)) != values:
             return _read(plain, path)
         return None, wrong_types(values, Record, _REQUIRED, _ALLOWED)
     times, wrong_times = _canonical_times(record)
@@ -125,7 +125,7 @@ def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tup
     return msgspec.structs.replace(record, **times) if times else record, []
 
 
-def _with_lists(values: Mapping[str, Any]) -> dict[str, Any]:
+def with_lists(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values with lists of texts where other programs write a text (`tags: a, b`), numbers or empty items."""
     plain = dict(values)
     for name in LISTS:

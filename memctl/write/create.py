@@ -13,7 +13,7 @@ from memctl.record import content_fields, frontmatter, ids, pages, record_form, 
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, OTHER_END, Kind
-from memctl.record.parser import parse, problems
+from memctl.record.parser import parse, problems, with_lists
 from memctl.record.record import Record
 from memctl.record.required_text import refuse_placeholder
 from memctl.record.snapshot import Snapshot
@@ -68,7 +68,7 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     `snapshot` is the memory, in which the records and the section that the draft refers to are looked up; it may be
     None if the draft refers to none. Raises MemctlError with every invalid value.
     """
-    values = complete_values(memory, draft)
+    values = with_lists(complete_values(memory, draft))
     if memory.by_agent:
         values["agent_id"] = memory.actor  # an agent signs as nobody else
     if snapshot is not None:

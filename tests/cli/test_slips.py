@@ -173,10 +173,10 @@ def test_a_revision_in_place_of_a_record_is_compared(memctl: Memctl) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ('{"title": "T", "supersedes": "DEC-2025-01-02-001"}', "supersedes: 'DEC-2025-01-02-001' is not a list of ids"),
+        ('{"title": "T", "supersedes": "DEC-2025-01-02-001"}', "there is no record 'DEC-2025-01-02-001'"),
         ('{"title": "T", "supersedes": 7}', "supersedes: '7' is not a list of ids"),
         ('{"title": "T", "code_refs": 7}', "code_refs: '7' is not a list of paths"),
-        ('{"title": "T", "code_refs": ["a.py", 7]}', "code_refs: "),
+        ('{"title": "T", "code_refs": ["a.py", ["b.py"]]}', "code_refs: "),
         ('{"title": "T", "rationale": 7}', "rationale must be a string"),
         ('{"title": "T", "alternatives_considered": [["a"]]}', "alternatives_considered must be a list of strings"),
     ],

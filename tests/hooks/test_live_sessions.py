@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -150,6 +151,7 @@ def test_the_result_of_a_killed_session_is_shown_at_the_next_start(
     memctl: Memctl, repo: Path, tmp_path: Path, moment: int
 ) -> None:
     known = play(Host(repo, tmp_path / "killed.jsonl", "killed"), moment)
+    time.sleep(1)  # of a page and a checkpoint of one second, the checkpoint counts
     later = Host(repo, tmp_path / "later.jsonl", "later")
     text = json.loads(later.sends({"hook_event_name": "SessionStart", "source": "startup"}))["hookSpecificOutput"]
     for fact in known:

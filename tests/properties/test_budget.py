@@ -20,6 +20,7 @@ from memctl.pack.draft import NOTICED, REST, PackPart
 from memctl.pack.formats import markdown
 from memctl.pack.rehydrate import TITLES
 from memctl.record.config import Config
+from memctl.record.notices import for_model
 from memctl.record.record import Record
 from memctl.text.model_text import visible
 from memctl.tokens.families import FAMILIES, Family
@@ -129,7 +130,7 @@ def test_yaml_pack_parses_to_exactly_its_records(made: Memory, budget: int, fami
         item = made.item(next(iter(entry)))
         told = [field.value if isinstance(field.value, str) else list(field.value) for field in item.fields()]
         assert list(entry.values())[2:] == [
-            visible(text) if isinstance(text, str) else [visible(each) for each in text] for text in told
+            for_model(text) if isinstance(text, str) else [for_model(each) for each in text] for text in told
         ]
 
 

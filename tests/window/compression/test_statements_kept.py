@@ -18,8 +18,8 @@ def test_statements_in_free_words_go_to_their_sections_without_filler() -> None:
     assert not step.result.refused
     found = sections(step)
     assert found["Decisions"] == [
-        "We went with polars — Because: it is fast. — "
-        "Instead of: I rejected pandas because it takes a second to import."
+        "We went with polars — Because: it is fast.",
+        "I rejected pandas — Because: it takes a second to import.",
     ]
     assert found["Learned"] == ["It turned out that the dates are local."]
     assert found["Findings"] == ["The totals agree with the old report."]

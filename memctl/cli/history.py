@@ -15,7 +15,7 @@ from memctl.git import differences, git, history
 from memctl.history import record_paths
 from memctl.record import ids, time_input
 from memctl.record.kinds import KINDS
-from memctl.store import changes_ref, commit_message, load, memory_root, sessions_ref
+from memctl.store import agent_env, changes_ref, commit_message, load, memory_root, sessions_ref
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.text.phrases import some
@@ -189,7 +189,9 @@ def _print(
 ) -> None:
     head = click.style(commit.commit[:10], fg="yellow")
     subject = commit.subject.removeprefix(f"{commit_message.TYPE}: ")
-    output.styled(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
+    actor = commit.trailers.actor
+    who = f"{actor} for {commit.author}" if actor == agent_env.UNKNOWN else actor or commit.author
+    output.styled(f"{head} {commit.date} {output.plain(who)}")
     output.text(f"    {subject}")
     if is_marked:
         output.text("    since this commit the record has its present text")

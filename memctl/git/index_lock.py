@@ -112,7 +112,9 @@ class IndexLock:
         does nothing.
         """
         writing = self._next.with_name(f"{_NEXT}.lock")
-        if self._is_published or writing.exists() or self._repository.branch() == self.head:
+        if self._is_published or self._repository.branch() == self.head:
+            return
+        if writing.exists():  # looked for after the branch: Git makes this file before it moves the branch
             return
         if reset:
             with suppress(git.GitFailed):  # the commit is made all the same

@@ -222,13 +222,14 @@ class _Head(msgspec.Struct, frozen=True):
 
 _HEAD = "state.json"
 _OWNERSHIP = "ownership.json"
+_ANSWERS = "answers.json"
 _PARTS: dict[str, tuple[str, Any]] = {
     "agents.json": ("active_agents", dict[str, Agent]),
     _OWNERSHIP: ("section_ownership_map", dict[str, Ownership]),
     "assignments.json": ("agent_task_assignments", dict[str, list[str]]),
     "blockers.json": ("global_blockers", dict[str, Blocker]),
     "resources.json": ("shared_resources", dict[str, str]),
-    "answers.json": ("handoff_answers", dict[str, Answer]),
+    _ANSWERS: ("handoff_answers", dict[str, Answer]),
 }
 FILES = (_HEAD, *_PARTS)
 
@@ -270,6 +271,8 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
                 parts[field] = msgspec.json.decode(files[name], type=type_)
         name = _OWNERSHIP
         _refuse_odd(parts.get("section_ownership_map", {}))
+        name = _ANSWERS
+        _refuse_odd_answers(parts.get("handoff_answers", {}))
     except (msgspec.DecodeError, ValueError) as error:
         raise MemctlError(
             f"{where}:{name} can't be read: {error}",
@@ -297,3 +300,18 @@ def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
             raise ValueError(f"{section}: {ownership.owner_agent_id!r} is not the name of an agent")
         if ownership.section_id != section:
             raise ValueError(f"the entry of {section} names another section, {ownership.section_id}")
+
+
+def _refuse_odd_answers(answers: Mapping[str, Answer]) -> None:
+    """Raise ValueError for an answer to a handoff that memctl does not write; it would get into the record."""
+    if not answers:
+        return
+    from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN  # few states have answers
+
+    for identifier, answer in answers.items():
+        if answer.status not in (ACCEPTED, DECLINED, WITHDRAWN):
+            raise ValueError(f"{identifier}: {answer.status!r} is not an answer")
+        if timestamps.CANONICAL.fullmatch(answer.answered_at) is None:
+            raise ValueError(f"{identifier}: {answer.answered_at!r} is not a time")
+        if not answer.answered_by.isprintable():
+            raise ValueError(f"{identifier}: {answer.answered_by!r} is not the name of an agent")

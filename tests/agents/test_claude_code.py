@@ -183,7 +183,7 @@ def test_decisions_and_errors_of_a_session_reach_the_next_one(
     number = len(api.asked)
     claude.run("What is next?")
     text = told(api, number)
-    for fact in ("Read the stream", "We went with a ring buffer", "1 failed", "Test with half a cent"):
+    for fact in ("Asked: Read the stream", "We went with a ring buffer", "1 failed", "Test with half a cent"):
         assert text.count(fact) == 1, fact
     for words in ("ring buffer", "half a cent"):
         assert "session" in memctl("search", words).out
@@ -280,7 +280,7 @@ def test_record_made_by_the_agent_names_its_agent_and_session(
     claude.run("Note what we learned")
     (learned,) = memctl("list", "--type", "learning", "--json").data["records"]
     assert learned["agent_id"] == "claude-code"
-    trailers = git(repo, "log", "--format=%(trailers:key=Memctl-Session,valueonly)", "--grep=learn")
+    trailers = git(repo, "log", "--format=%(trailers:key=Memctl-Session,valueonly)", "--", learned["path"])
     assert trailers.strip() == claude.session
 
 

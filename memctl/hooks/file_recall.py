@@ -220,12 +220,20 @@ def _reason(file: Path, row: FileRecord) -> str | None:
 
 def _sentence(name: str, record: FileRecord, reason: str, others: tuple[str, ...]) -> str:
     """Return a line on a file: a record's title and reason, and the ids of other records; at most 400 characters."""
-    from memctl.text.fit import first_sentence
-
     about = name if record.file == name else record.file
     more = f" Also {', '.join(others)}." if others else ""
-    start, end = f"{record.id} ({record.status} {record.type}) is about {about}: ", f"{more} {_SOURCE}"
-    title, why = record.title.rstrip(".…"), first_sentence(reason).rstrip(" :")
+    return sentence(f"{record.id} ({record.status} {record.type}) is about {about}: ", record.title, reason, more)
+
+
+def sentence(start: str, title: str, reason: str, more: str = "") -> str:
+    """Return a line with a record's title and the first sentence of its reason; at most 400 characters.
+
+    It begins with `start`, and ends with `more` and where it comes from.
+    """
+    from memctl.text.fit import first_sentence
+
+    end = f"{more} {_SOURCE}"
+    title, why = title.rstrip(".…"), first_sentence(reason).rstrip(" :")
     if _plain(title).startswith(_plain(why)):  # the title repeats the reason's beginning
         why = " ".join(reason.partition("\n\n")[0].split())
     text = why if _plain(why).startswith(_plain(title)) else f"{title}. {why}".rstrip()

@@ -323,6 +323,18 @@ def test_decision_on_a_file_reaches_the_model_once_at_its_first_read(
     assert said not in told(api, number + 1)
 
 
+def test_failed_call_is_told_the_lesson_that_has_its_error(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
+) -> None:
+    memctl("install", "claude-code", "--yes")
+    memctl("learn", "Tools need the extra", "--lesson", "No module named yaml: run `make extras`", "--importance", "1")
+    error = "echo \"ModuleNotFoundError: No module named 'yaml'\" >&2; exit 1"
+    api.answers += [(10_000, call(1, "Bash", command=error, description="run")), (10_100, says("Done."))]
+    claude.run("Run the tool")
+    assert "has the words of this error: Tools need the extra." in told(api, 1)
+    assert (repo / ".git/memctl/hooks/.memory/sessions" / claude.session / "calls").read_bytes() == b"."
+
+
 def test_the_server_of_tools_answers_the_model(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import click
@@ -66,8 +67,9 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
     records that refer to it, even if it had another number then. Then come records that name the file in their code
     references, records that the file's text or its commits name, pages that refer to it, sections whose globs cover it,
     records made in the session of the line's commit, and other commits. "Perhaps" lists records that do not name the
-    file but are about the same subject. Of a folder, records on it come before those on files in it, and commits
-    are not read. PATH is relative to this folder or to the top of the worktree, and may be a deleted file.
+    file but are about the same subject. The last session that changed the file is there with what it was asked. Of a
+    folder, records on it come before those on files in it, and commits are not read. PATH is relative to this folder or
+    to the top of the worktree, and may be a deleted file.
     """
     memory, snapshot = memory_access.read(ctx, at)
     commit = memory.repository.resolve(at) if at is not None else ""
@@ -78,15 +80,16 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
         data = _data(memory, snapshot, answer, indirect)
         output.json("why", data, (*snapshot.faults, *snapshot.outline.faults), memory)
     else:
-        _print(snapshot, answer, indirect, limit)
+        _print(memory, snapshot, answer, indirect, limit)
         _print_unknown(memory, snapshot, answer, commit)
         output.faults(memory, snapshot.outline.faults)
     ctx.exit(output.finish(memory, snapshot))
 
 
-def _print(snapshot: Snapshot, answer: Why, indirect: Indirect, limit: int) -> None:
+def _print(memory: Memory, snapshot: Snapshot, answer: Why, indirect: Indirect, limit: int) -> None:
     others = [item for item in answer.records if not item.is_here]
     shown = others[: limit or None]
+    session = _last_session(memory, snapshot, answer.asked.path)
     blocks: dict[str, list[_WhyRow]] = {
         "This line": [
             *(_commit_row(cause) for cause in answer.commits if cause.is_here),
@@ -97,13 +100,14 @@ def _print(snapshot: Snapshot, answer: Why, indirect: Indirect, limit: int) -> N
         "Sections": [_WhyRow((page.id, f"{page.title}  {_brackets(*globs)}")) for page, globs in answer.sections],
         "Records of the pages and sections above": [_plain_row(snapshot, record) for record in indirect.of_places],
         f"Session {answer.session}": [_plain_row(snapshot, record) for record in answer.of_session],
+        "Changed in the session of": [_WhyRow((session["ended"][:10], session["asked"]))] if session else [],
         "Perhaps": [_plain_row(snapshot, record) for record in indirect.perhaps],
         "Commits": [_commit_row(cause) for cause in answer.commits if not cause.is_here],
     }
-    if any(blocks.values()):
+    if answer.is_explained or indirect.perhaps:
         place = answer.asked.path + ("" if answer.asked.line is None else f":{answer.asked.line}")
         output.text(f"{place}: {why_answer.sentence(snapshot, answer, indirect)}")
-    else:
+    elif not session:
         source = (
             "the memory does not mention" if answer.asked.is_folder else "neither the memory nor the history mentions"
         )
@@ -248,8 +252,18 @@ def _data(memory: Memory, snapshot: Snapshot, answer: Why, indirect: Indirect) -
         "of_places": [_record_data(memory, snapshot, record) for record in indirect.of_places],
         "session": answer.session or None,
         "of_session": [_record_data(memory, snapshot, record) for record in answer.of_session],
+        "last_session": _last_session(memory, snapshot, subject.path),
         "perhaps": [_record_data(memory, snapshot, record) for record in indirect.perhaps],
     }
+
+
+def _last_session(memory: Memory, snapshot: Snapshot, file: str) -> dict[str, str] | None:
+    """Return the last session that changed a file, None if no page of a session names the file."""
+    found = snapshot.catalogue.last_session(file)
+    if found is None:
+        return None
+    path, ended, asked = found
+    return {"id": PurePosixPath(path).stem, "ended": ended, "asked": asked, "path": memory.tracked(path)}
 
 
 def _record_data(memory: Memory, snapshot: Snapshot, record: Record) -> dict[str, Any]:

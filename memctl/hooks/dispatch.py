@@ -218,17 +218,27 @@ def _tool(call: _EventCall) -> str:
 
     _attempt(call, lambda: _check_compression(call))
     suggestion = pressure.after_tool(call.host, call.payload, call.folder, call.environ)
-    return _owed_context(call) or _try_text(call, lambda: _of_file(call)) + suggestion
+    return _owed_context(call) or _try_text(call, lambda: _of_call(call)) + suggestion
 
 
-def _of_file(call: _EventCall) -> str:
-    """Return what is recorded about the files that a tool call read or wrote, and what is known of its command."""
+def _of_call(call: _EventCall) -> str:
+    """Return what is recorded about the files that a tool call read or wrote, or about its error, and its command."""
     if not call.payload.arguments:
         return ""
     from memctl.hooks import file_recall, form_recall
 
+    if call.payload.error:
+        return form_recall.after(call.folder, call.payload) or _of_error(call)
     of_files = file_recall.after(call.repository, call.place, call.folder, call.payload, call.now)
     return of_files + form_recall.after(call.folder, call.payload)
+
+
+def _of_error(call: _EventCall) -> str:
+    """Return what the memory knows of the error of a tool call, "" if nothing, or if that takes too long."""
+    from memctl.hooks import error_recall
+
+    open_memory = partial(_open_for_search, call)
+    return _in_time(call, lambda: error_recall.find(open_memory, call.folder, call.payload.error))
 
 
 def _before(call: _EventCall) -> str:

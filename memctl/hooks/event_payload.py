@@ -32,6 +32,7 @@ class Payload(NamedTuple):
     - `answer`: the agent's last message, when it stops.
     - `continues`: when the agent stops, whether a hook has made it continue before.
     - `tool`, `arguments`: the name and the arguments of the tool that is called.
+    - `error`: what a tool call that failed says, if the host has an event of its own for it.
     """
 
     event: str
@@ -47,6 +48,7 @@ class Payload(NamedTuple):
     answer: str = ""
     tool: str = ""
     arguments: Mapping[str, Any] = NOTHING
+    error: str = ""
 
     @property
     def key(self) -> str:
@@ -79,6 +81,7 @@ def parse(data: bytes) -> Payload:
         answer=_text(values, "last_assistant_message") or _text(values, "prompt_response"),
         tool=_text(values, "tool_name"),
         arguments=arguments if isinstance(arguments, dict) else NOTHING,
+        error=_text(values, "error"),
     )
 
 

@@ -3,7 +3,8 @@
 An answer has the title and the reason of a record (at most 400 characters), because agents don't follow references. If
 a file has several records, an accepted one is preferred to a proposed one, a record about the file itself to one about
 a folder above it, and a more important record to a less important one. A proposed decision without a reason and
-without an alternative is not shown.
+without an alternative is not shown. At a file without a record to show, the answer is what the last session that
+changed the file was asked.
 
 An agent that writes a file without reading it gets an answer as well. With `git config memctl.guard deny` the first
 such write of Claude Code is refused. Files in shell commands count, too, since Codex has no other way to read files.
@@ -34,6 +35,7 @@ SETTING = "memctl.guard"
 # Marks a record as shown with a file. There it is shown even if the session's start has shown it: work is at this file.
 _SHOWN_AT_FILE = "at-file-"
 DENY = "deny"
+_SESSION = "session of "  # before a file in the mark which says that its last session was shown
 _MOST = 400  # characters
 _OTHERS = 3  # further records that are named by id
 _AT_ONCE = 3  # files in the answer to one call
@@ -72,7 +74,29 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
         lines.append(f"{sentence}{check}\n")
         if len(lines) == _AT_ONCE:
             break
-    return "".join(lines)
+    return "".join(lines) or _last_session(repository, place, folder, payload)
+
+
+def _last_session(repository: Repository, place: Path, folder: SessionDir, payload: Payload) -> str:
+    """Return a line on the last session that changed a file of a call; "" if none did.
+
+    The result is also "" if this was said already, or if the session was shown a record of the file.
+    """
+    top, cwd, shown = repository.top, payload.cwd or str(place), folder.shown()
+    candidates = [
+        name
+        for name in _candidates(top, cwd, payload.arguments)
+        if shown.isdisjoint((_mark(name), _mark(f"{_SESSION}{name}")))
+    ]
+    private = repository.private / folder.root.name
+    sessions = file_records.last_sessions(private, candidates, folder.key) if candidates else {}
+    if not sessions or _is_restricted(repository, place, folder):
+        return ""
+    for name in _touched_files(top, cwd, payload, candidates):
+        if name in sessions and folder.mark_shown(_mark(f"{_SESSION}{name}")):
+            ended, asked = sessions[name]
+            return f"{sentence(f'{_line(name)} was changed in the session of {ended[:10]}: ', asked, '')}\n"
+    return ""
 
 
 def before(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
@@ -220,12 +244,20 @@ def _reason(file: Path, row: FileRecord) -> str | None:
 
 def _sentence(name: str, record: FileRecord, reason: str, others: tuple[str, ...]) -> str:
     """Return a line on a file: a record's title and reason, and the ids of other records; at most 400 characters."""
-    from memctl.text.fit import first_sentence
-
     about = name if record.file == name else record.file
     more = f" Also {', '.join(others)}." if others else ""
-    start, end = f"{record.id} ({record.status} {record.type}) is about {about}: ", f"{more} {_SOURCE}"
-    title, why = record.title.rstrip(".…"), first_sentence(reason).rstrip(" :")
+    return sentence(f"{record.id} ({record.status} {record.type}) is about {about}: ", record.title, reason, more)
+
+
+def sentence(start: str, title: str, reason: str, more: str = "") -> str:
+    """Return a line with a record's title and the first sentence of its reason; at most 400 characters.
+
+    It begins with `start`, and ends with `more` and where it comes from.
+    """
+    from memctl.text.fit import first_sentence
+
+    end = f"{more} {_SOURCE}"
+    title, why = title.rstrip(".…"), first_sentence(reason).rstrip(" :")
     if _plain(title).startswith(_plain(why)):  # the title repeats the reason's beginning
         why = " ".join(reason.partition("\n\n")[0].split())
     text = why if _plain(why).startswith(_plain(title)) else f"{title}. {why}".rstrip()

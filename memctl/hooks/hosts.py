@@ -78,6 +78,7 @@ CLAUDE_CODE = Host(
         "SessionStart": START,
         "UserPromptSubmit": PROMPT,
         "PostToolUse": TOOL,
+        "PostToolUseFailure": TOOL,  # in place of the event before, if the call failed
         "SubagentStart": AGENT,
         "PreCompact": COMPACT,
         "Stop": STOP,
@@ -98,8 +99,9 @@ CLAUDE_CODE = Host(
 CODEX = Host(
     agent_env.CODEX.host,
     agent_env.CODEX.title,
-    # Older versions have no SessionEnd and ignore unknown events. The prompt of a sub-agent comes as UserPromptSubmit.
-    {event: what for event, what in CLAUDE_CODE.events.items() if what != AGENT},
+    # Older versions have no SessionEnd and ignore unknown events. The prompt of a sub-agent comes as UserPromptSubmit,
+    # and a failed call as PostToolUse.
+    {event: what for event, what in CLAUDE_CODE.events.items() if event not in ("SubagentStart", "PostToolUseFailure")},
     ".codex",
     "hooks.json",
     last=3,  # Codex warns of a longer limit

@@ -93,10 +93,6 @@ def _pack(
     """
     from memctl.text.words import stems
 
-    def telling(text: str) -> set[str]:
-        return {stem for stem in stems(text) - talk if not stem.isdigit()}
-
-    talk = stems(_TALK)
     about = " ".join(filter(telling, prompt[:_ASKED].replace('"', " ").split()))
     wanted = telling(about)
     if len(wanted) < _WORDS:
@@ -140,6 +136,13 @@ def _pack(
     counted = [result.record.memory_id for result in close if result.record is not None and result.id in included]
     retrieval_counts.count(memory.repository.shared, counted, memory.now)
     return pack
+
+
+def telling(text: str) -> set[str]:
+    """Return the stems of a text that say what it is about: no numbers, and no words of a conversation about work."""
+    from memctl.text.words import stems
+
+    return {stem for stem in stems(text) - stems(_TALK) if not stem.isdigit()}
 
 
 def give(folder: SessionDir, result: str) -> str:

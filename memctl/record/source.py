@@ -183,6 +183,9 @@ class Catalogue(Protocol):
         Each record's `access_count` includes retrievals in this clone that its file does not have yet.
         """
 
+    def last_session(self, file: str) -> tuple[str, str, str] | None:
+        """Return the path of the page of the last session that changed a file, when it ended, and what it was asked."""
+
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
         """Return the records whose code references name one of some files or folders, or lines of such a file."""
 

@@ -33,7 +33,9 @@ _TIMEOUT = 2  # seconds to wait for another process that writes
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _RULES = f"{_PACKAGE}/text/credentials/rules.txt"
 # A digest of everything that decides which values are stored: tables, types, and how texts are parsed.
-_RECORD = [f"record/{name}.py" for name in ("record", "record_form", "parser", "kinds", "mentions", "pages")]
+_RECORD = [
+    f"record/{name}.py" for name in ("record", "record_form", "parser", "kinds", "mentions", "pages", "session_page")
+]
 _SOURCES = (*_RECORD, "store/schema.py", "store/cache_update.py")
 
 

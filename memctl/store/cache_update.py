@@ -14,13 +14,14 @@ from contextlib import suppress
 import msgspec
 
 from memctl.git import git, trees
-from memctl.record import mentions
+from memctl.record import mentions, session_page
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.mentions import Mention
 from memctl.record.pages import code_path
 from memctl.record.parser import parse
 from memctl.record.record import Record
+from memctl.record.session_page import SessionPage
 from memctl.store import files
 from memctl.store.cache import FILE, Cache, CacheState, decoder
 from memctl.store.memory import Memory
@@ -51,6 +52,7 @@ class ParsedFile(msgspec.Struct):
     - `is_suspicious` says that the text contains what looks like a credential.
     - `has_hidden` says that the text contains control characters or invisible ones.
     - `has_blockers` says that the body has the word "blockers".
+    - `session` is the parsed page of a session, None for other files.
     """
 
     path: str
@@ -64,6 +66,7 @@ class ParsedFile(msgspec.Struct):
     has_hidden: bool = False
     has_blockers: bool = False
     blob: str = ""
+    session: SessionPage | None = None
 
 
 class Disk(msgspec.Struct, frozen=True):
@@ -172,11 +175,11 @@ def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
     """Parse the text of a record, page, session's page or checkpoint, and return the result as the cache stores it.
 
     `path` is below `.memory/`. `stat` is a stamp of the file if it differs from HEAD, else ""; `blob` is the id that
-    Git would give the text. Only records are parsed; for other files the result has only `path`, `stat` and `blob`.
-    Raises InvalidRecord for an invalid record.
+    Git would give the text. Only records and pages of sessions are parsed; for other files the result has only `path`,
+    `stat` and `blob`. Raises InvalidRecord for an invalid record.
     """
     if not files.is_record_path(path):
-        return ParsedFile(path, stat, None, "", [], [], blob=blob)
+        return ParsedFile(path, stat, None, "", [], [], blob=blob, session=_session(text, path))
     record, body = parse(text, path)
     first_line = text.count("\n", 0, len(text) - len(body)) + 1
     found_mentions = mentions.in_text(body, first_line)
@@ -187,6 +190,12 @@ def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
 
     marks = (is_in(text), bool(characters.first_hidden_character(text)), "blockers" in body.casefold())
     return ParsedFile(path, stat, record, body, found_mentions, [], weight, *marks, blob)
+
+
+def _session(text: str, path: str) -> SessionPage | None:
+    with suppress(InvalidRecord):  # `check` reports it
+        return session_page.parse(text, path) if session_page.is_page(path) else None
+    return None
 
 
 def invalid_file(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
@@ -271,6 +280,15 @@ def _replace(cache: Cache, parsed: Sequence[ParsedFile], removed: Iterable[str])
     _count_tags(cache, records, 1)
     referring = {(code_path(reference), record.path) for record in records for reference in record.code_refs}
     cache.database.executemany("INSERT INTO code_refs VALUES (?, ?)", sorted(referring))
+    changed = [row for item in parsed if item.session is not None for row in _changed_by(item.session, item.path)]
+    cache.database.executemany("INSERT OR IGNORE INTO session_files VALUES (?, ?, ?, ?)", changed)
+
+
+def _changed_by(page: SessionPage, path: str) -> list[tuple[str, str, str, str]]:
+    """Return a row for each file that a session changed, with when the session ended, and what it was asked."""
+    asked = next(iter(page.lines.get(session_page.INTENT, ())), "")
+    ended = str(page.values.get("ended") or page.values.get("summarized") or "")
+    return [(row.path, path, ended, asked) for row in page.files.get(session_page.CHANGED, ()) if asked]
 
 
 def _remove(cache: Cache, path: str) -> None:
@@ -280,6 +298,7 @@ def _remove(cache: Cache, path: str) -> None:
             _count_tags(cache, [decoder(cache.database, Record)(row[1])], -1)
         cache.database.execute("DELETE FROM records WHERE number = ?", row[:1])
         cache.database.execute("DELETE FROM code_refs WHERE path = ?", (path,))
+        cache.database.execute("DELETE FROM session_files WHERE path = ?", (path,))
 
 
 def _count_tags(cache: Cache, records: Iterable[Record], step: int) -> None:

@@ -138,6 +138,10 @@ class StoredCatalogue:
         query = "path IN (SELECT path FROM code_refs WHERE file IN (SELECT value FROM json_each(?))) ORDER BY path"
         return self._counted(query, encode(list(files)).decode())
 
+    def last_session(self, file: str) -> tuple[str, str, str] | None:
+        query = "SELECT path, ended, asked FROM session_files WHERE file = ? ORDER BY ended DESC, path DESC LIMIT 1"
+        return next(iter(self._database.execute(query, (file,))), None)
+
     def unplaced(self) -> list[tuple[str, str, str]]:
         # By the index of open records by place, whatever their number.
         query = "records CROSS JOIN code_refs USING (path) WHERE is_open AND place = '' AND section IS NULL"

@@ -14,6 +14,7 @@ from pathlib import Path
 from memctl.git.repository import Repository
 from memctl.text.light_typing import Any
 
+SESSIONS = "sessions"  # the folder with the pages of sessions
 PROPOSED = "proposed"  # the status of a decision that nobody has accepted yet
 # Days for which a proposed decision is shown for its files; later it is done, dropped or accepted. In half of the
 # sessions of `bench/file_recall.py`, older ones were never of use for the work.
@@ -82,6 +83,22 @@ def records_of_files(
         (name, [FileRecord(known[row[0]], *row) for row in rows if row[0] in known]) for name, known in asked.items()
     )
     return {name: records for name, records in found if records}
+
+
+def last_sessions(private: Path, names: Sequence[str], but: str) -> dict[str, tuple[str, str]]:
+    """Return, for each of the files `names` that a session changed, when the last of them ended, and what it was asked.
+
+    `private` is the folder with the memory's cache, and `but` the name of a session that does not count. Files that
+    were renamed since are not found.
+    """
+    marks = ", ".join("?" * len(names))
+    find = f"SELECT file, ended, asked FROM session_files WHERE file IN ({marks}) AND path <> ? ORDER BY ended, path"
+    try:
+        with closing(_connect(private)) as database:
+            rows = database.execute(find, (*names, f"{SESSIONS}/{but}.md")).fetchall()
+    except _sqlite3.Error:
+        return {}
+    return {file: (ended, asked) for file, ended, asked in rows}
 
 
 def _connect(private: Path) -> _sqlite3.Connection:

@@ -183,7 +183,7 @@ def test_decisions_and_errors_of_a_session_reach_the_next_one(
     number = len(api.asked)
     claude.run("What is next?")
     text = told(api, number)
-    for fact in ("Read the stream", "We went with a ring buffer", "1 failed", "Test with half a cent"):
+    for fact in ("Asked: Read the stream", "We went with a ring buffer", "1 failed", "Test with half a cent"):
         assert text.count(fact) == 1, fact
     for words in ("ring buffer", "half a cent"):
         assert "session" in memctl("search", words).out
@@ -280,7 +280,7 @@ def test_record_made_by_the_agent_names_its_agent_and_session(
     claude.run("Note what we learned")
     (learned,) = memctl("list", "--type", "learning", "--json").data["records"]
     assert learned["agent_id"] == "claude-code"
-    trailers = git(repo, "log", "--format=%(trailers:key=Memctl-Session,valueonly)", "--grep=learn")
+    trailers = git(repo, "log", "--format=%(trailers:key=Memctl-Session,valueonly)", "--", learned["path"])
     assert trailers.strip() == claude.session
 
 
@@ -321,6 +321,18 @@ def test_decision_on_a_file_reaches_the_model_once_at_its_first_read(
     number = len(api.asked)
     claude.run("And now?")
     assert said not in told(api, number + 1)
+
+
+def test_failed_call_is_told_the_lesson_that_has_its_error(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
+) -> None:
+    memctl("install", "claude-code", "--yes")
+    memctl("learn", "Tools need the extra", "--lesson", "No module named yaml: run `make extras`", "--importance", "1")
+    error = "echo \"ModuleNotFoundError: No module named 'yaml'\" >&2; exit 1"
+    api.answers += [(10_000, call(1, "Bash", command=error, description="run")), (10_100, says("Done."))]
+    claude.run("Run the tool")
+    assert "has the words of this error: Tools need the extra." in told(api, 1)
+    assert (repo / ".git/memctl/hooks/.memory/sessions" / claude.session / "calls").read_bytes() == b"."
 
 
 def test_the_server_of_tools_answers_the_model(

@@ -209,7 +209,7 @@ def test_record_made_by_the_agent_names_its_agent_and_session(
     codex.run("Note what we learned")
     (learned,) = memctl("list", "--type", "learning", "--json").data["records"]
     assert learned["agent_id"] == "codex"
-    trailers = git(repo, "log", "--format=%(trailers:key=Memctl-Session,valueonly)", "--grep=learn")
+    trailers = git(repo, "log", "--format=%(trailers:key=Memctl-Session,valueonly)", "--", learned["path"])
     assert trailers.strip() == codex.session
 
 

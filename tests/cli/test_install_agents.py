@@ -150,6 +150,17 @@ def test_old_form_of_our_hook_is_updated_in_place(memctl: Memctl, repo: Path) ->
     ]
 
 
+def test_install_again_adds_the_hooks_that_an_older_memctl_did_not_have(memctl: Memctl, repo: Path) -> None:
+    memctl("install", "claude-code", "--yes")
+    file = repo / ".claude" / "settings.json"
+    new = file.read_text()
+    old = json.loads(new)
+    del old["hooks"]["PostToolUseFailure"]
+    put(file, json.dumps(old, indent=2).encode())
+    memctl("install", "claude-code", "--yes")
+    assert json.loads(file.read_text()) == json.loads(new)
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -106,7 +106,9 @@ def test_guard_variable_silences_hooks_in_model_calls_of_memctl(session: Session
 def test_event_on_a_broken_memory_exits_0_and_logs_a_fault(session: Session, event: str) -> None:
     (session.repo / ".memory" / "config.yaml").write_text("format: [broken\n")
     session.folder.path.mkdir(parents=True)
-    printed = session.send(event, source="startup", trigger="auto", prompt="Why does the parser stream?")
+    run = {"tool_input": {"command": "make"}, "error": "No rule to make target 'parser'"}
+    more = run if event == "PostToolUseFailure" else {"prompt": "Why does the parser stream?"}
+    printed = session.send(event, source="startup", trigger="auto", **more)
     assert printed == (INSTRUCTIONS if event == "PreCompact" else "")  # what to keep needs no memory
     faults = session.faults()
     assert [fault["event"] for fault in faults] == ([event] if event != "PostToolUse" else [])

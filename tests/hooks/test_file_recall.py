@@ -324,3 +324,45 @@ def test_task_is_shown_with_its_next_step_and_not_with_what_is_done(session: Ses
     memctl("state", "TLS backends", *steps, "--code", "tls.c")
     memctl("list")
     assert "is about tls.c: TLS backends. Port NSS. (" in at(session, "Read", "tls.c")
+
+
+def worked(session: Session, name: str, asked: str, file: str) -> None:
+    """A session that changed a file, and its page."""
+    other = Session(session.repo, session.file.parent / f"{name}.jsonl", name)
+    other.context("SessionStart", source="startup")
+    other.transcript.prompt(asked)
+    (session.repo / file).write_text(f"{name}\n")
+    other.transcript.call("Write", "created", file_path=str(session.repo / file), content=f"{name}\n")
+    other.send("SessionEnd")
+
+
+def test_file_without_a_record_has_what_the_last_session_that_changed_it_was_asked(
+    session: Session, memctl: Memctl
+) -> None:
+    worked(session, "s-one", "Add refunds by card to the shop", "card.py")
+    worked(session, "s-two", "Round refunds half to even, as the bank does", "card.py")
+    memctl("list")
+    said = at(session, "Read", "card.py")
+    assert said.startswith("card.py was changed in the session of 20")
+    assert "Round refunds half to even, as the bank does." in said
+    assert said.count("\n") == 1
+    assert at(session, "Read", "card.py") == at(session, "Read", "app.py") == ""
+    assert ran(session, "cat card.py") == ""
+    own = Session(session.repo, session.file.parent / "s-two.jsonl", "s-two")
+    assert "Add refunds by card to the shop" in at(own, "Read", "card.py")
+    assert session.faults() == []
+
+    found = memctl("why", "card.py", "--json").data["last_session"]
+    assert (found["id"], found["asked"]) == ("s-two", "Round refunds half to even, as the bank does")
+    assert "Round refunds half to even" in memctl("why", "card.py").out
+    assert memctl("why", "app.py", "--json").data["last_session"] is None
+
+
+def test_record_of_a_file_goes_before_the_session_that_changed_it(session: Session, memctl: Memctl) -> None:
+    worked(session, "s-one", "Add refunds by card to the shop", "card.py")
+    made = memctl("decide", "Refund in cents", "--rationale", "Floats lose them", "--code", "card.py")
+    memctl("list")
+    said = at(session, "Read", "card.py")
+    assert made.id in said
+    assert "session of" not in said
+    assert at(session, "Read", "card.py") == ""

@@ -798,6 +798,8 @@ def test_form_of_a_command_that_failed_in_two_sessions_is_said_once_when_it_is_u
     ended("s-one")
     assert "rtk bun" not in session.context("PostToolUse", **used)
     ended("s-two")
-    assert "`rtk bun` has failed here before" in session.context("PostToolUse", **used)
+    error = "Exit code 2\nerror: unrecognized subcommand 'bun'"
+    assert "`rtk bun` has failed here before" in session.context("PostToolUseFailure", error=error, **used)
+    assert session.context("PostToolUseFailure", error=error, **used) == ""
     assert session.context("PostToolUse", **used) == ""
     assert session.faults() == []

@@ -109,6 +109,7 @@ KINDS: dict[str, Shape] = {
         "history_ends": [str],
         "of_places": [_EXPLAINED],
         "of_session": [_EXPLAINED],
+        "last_session": ({"id ended asked path": str}, None),
         "perhaps": [_EXPLAINED],
     },
     "impact": {

@@ -78,7 +78,8 @@ def commit(
         identities = _check_commit(repository, prepared, head[1], hooks, by_agent=by_agent)
         try:
             if not head[0] or _needs_git_commit(repository, files, hooks):
-                return NewCommit(_commit_only(repository, files, message, head, prepared.variables.dates), head[0])
+                identifier, added = _commit_only(repository, files, message, head, prepared.variables.dates)
+                return NewCommit(identifier, head[0], added=added)
             made = _import_commit(repository, files, message, head, importer, identities)
         except locks.LockHeld as error:
             raise AllPending(error.message, error.hint or "") from None
@@ -227,8 +228,8 @@ def _commit_only(
     message: str,
     head: tuple[str, str],
     dates: Mapping[str, str],
-) -> str:
-    """Make a commit of `files` with `git commit --only`, and return its id."""
+) -> tuple[str, Sequence[str]]:
+    """Make a commit of `files` with `git commit --only`, and return its id and the paths that hooks added to it."""
     verified = repository.flag("memctl.verify", default=True)
     verify = [] if verified else ["--no-verify"]
     deadline = time.monotonic() + _LOCK_PATIENCE
@@ -243,7 +244,7 @@ def _commit_only(
                 publish = partial(held.publish_if_moved, files if reset else ())
                 git.finish(process, args, index_lock.pathspecs(files), publish)
                 publish()
-                return repository.branch()[1]
+                return repository.branch()[1], held.added
         except git.GitFailed as error:
             lock = _blocking_lock(repository, error)
             if lock is not None and time.monotonic() < deadline:
@@ -412,12 +413,13 @@ _SCRATCH_BRANCH = "refs/memctl/unborn"  # the branch in fast-import's input unti
 class NewCommit(msgspec.Struct, frozen=True):
     """A commit just made: its id, its branch ("" if HEAD is detached), and its parent ("" for the first commit).
 
-    `parent` is None if memctl did not need to find it out.
+    `parent` is None if memctl did not need to find it out. `added` are the paths that hooks added to the commit.
     """
 
     commit: str
     branch: str
     parent: str | None = None
+    added: Sequence[str] = ()
 
 
 class Importer:

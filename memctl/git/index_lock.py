@@ -50,7 +50,8 @@ class Note(msgspec.Struct, frozen=True):
 class IndexLock:
     """The held lock on a worktree's index, and the file in which the next index is prepared.
 
-    `head` is a pair: HEAD's branch ("" if detached) and commit ("" for none) when the lock was taken.
+    `head` is a pair: HEAD's branch ("" if detached) and commit ("" for none) when the lock was taken. `added` are the
+    paths of other files that a hook added to the commit.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -59,6 +60,7 @@ class IndexLock:
         self.lock = self._index.with_name("index.lock")
         self._note, self._next = repository.private / INDEX_NOTE, repository.private / _NEXT
         self.head = "", ""
+        self.added: list[str] = []
         self._is_published = False
         self._stamp = b""  # of the user's index that was copied
 
@@ -118,12 +120,27 @@ class IndexLock:
             return
         if reset:
             with suppress(git.GitFailed):  # the commit is made all the same
-                self.reset(reset)
+                self.added = self._added_by_hooks(reset)
+                self.reset([*reset, *self.added])
         copy = self._next.with_name(f"{_NEXT}-copy")
         _copy(self._next, copy)
         os.replace(copy, self._index)
         self.unlock()
         self._is_published = True
+
+    def _added_by_hooks(self, files: Iterable[str]) -> list[str]:
+        """Return the paths in the commit that are not of `files`, and that the user has not staged; raises GitFailed.
+
+        A hook such as `git add -u` changes only the index of the commit, so the user's index would revert them.
+        """
+        parent, top = self.head[1], self._repository.top
+        if not parent:
+            return []
+        names = ["-z", "--name-only", "--no-renames"]
+        committed = git.read(["diff-tree", "-r", *names, parent, "HEAD"], top)
+        staged = git.read(["diff-index", "--cached", *names, parent], top, extra=self.variables)
+        others = set(committed.split(b"\0")) - set(staged.split(b"\0")) - {b""}
+        return sorted({git.decode_path(path) for path in others} - set(files))
 
     def replace_index(self) -> None:
         """Replace the user's index by the next one."""

@@ -41,6 +41,9 @@ def after(folder: SessionDir, payload: Payload) -> str:
 
     from memctl.session import working_forms
 
-    forms = msgspec.json.decode((folder.root / _FILE).read_bytes(), type=list[working_forms.WorkingForm])
+    try:
+        forms = msgspec.json.decode((folder.root / _FILE).read_bytes(), type=list[working_forms.WorkingForm])
+    except msgspec.MsgspecError:  # the next start writes the file anew
+        return ""
     text = working_forms.advice(command, forms)
     return text if text and folder.claim_hint(f"form-{key(text)}") else ""

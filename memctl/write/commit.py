@@ -33,6 +33,7 @@ _DETACHED = (
     "warning: HEAD is detached: the commit is on no branch, and hard to find once you switch to a branch; "
     "`git switch -c NAME` makes a branch for the commit"
 )
+_SHOWN = 5  # files that a remark names
 _TRIES = 4  # of a commit: once, and 3 times on a branch that somebody else has moved meanwhile
 
 
@@ -364,6 +365,10 @@ def commit_paths(
                 raise
             is_fresh, prepared = False, None
     memory.remarks += replaced
+    if made.added:
+        from memctl.text.phrases import some  # few hooks add files
+
+        memory.remarks.append(f"note: a Git hook added other files to the commit: {some(made.added, _SHOWN)}")
     if made.parent is not None:
         cache_update.advance(memory, contents, made.parent, made.commit)
     if not made.branch and _DETACHED not in memory.remarks:

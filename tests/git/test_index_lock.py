@@ -95,6 +95,21 @@ def test_users_commit_beside_a_slow_write_has_none_of_its_files(
     assert swallowed(repo) == []
 
 
+@pytest.mark.parametrize("command", ["git add -u", "git add -A"])
+def test_files_that_a_hook_adds_are_named_and_stay_as_they_are(repo: Path, memctl: Memctl, command: str) -> None:
+    hook = repo / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\n{command}\n")
+    hook.chmod(0o755)
+    (repo / "app.py").write_text("wip = 1\n")
+    (repo / "new.py").write_text("new = 1\n")
+    added = ["app.py", "new.py"] if command.endswith("-A") else ["app.py"]
+    said = memctl("learn", "New", "--lesson", "x").err
+    assert f"note: a Git hook added other files to the commit: {', '.join(added)}\n" in said
+    assert git(repo, "diff", "--cached", "--name-only") == ""
+    assert git(repo, "status", "--porcelain") == ("" if len(added) == 2 else "?? new.py\n")
+
+
 @pytest.mark.parametrize("seconds", [pytest.param(2, id="short"), *slow(20)])
 @pytest.mark.parametrize("lane", ["plain", "hook"])
 def test_users_commits_in_a_loop_beside_writers(

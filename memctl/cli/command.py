@@ -12,6 +12,7 @@ import click
 from memctl.errors import CredentialFound
 
 _OF_FILES = ("FILE", "PATH", "DIR", "PLACE")  # metavars
+_LARGEST = 2**31 - 1
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -122,7 +123,15 @@ def number_option(*names: str, least: int = 1, **more: Any) -> Callable[[F], F]:
 
     `names` and `more` are as for `click.option`.
     """
-    return click.option(*names, type=click.IntRange(min=least), show_default=True, **more)
+    return click.option(*names, type=_Number(min=least), show_default=True, **more)
+
+
+class _Number(click.IntRange):
+    """A whole number; larger ones than SQLite has mean the largest, which is more than there is of anything."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number of a text; fails as click.IntRange does."""
+        return min(int(super().convert(value, param, ctx)), _LARGEST)
 
 
 def choice_option(*names: str, among: Iterable[str], **more: Any) -> Callable[[F], F]:

@@ -25,12 +25,10 @@ from memctl.git.repository import COMMIT_HOOKS, UNDER_WAY, Repository
 from memctl.text.lazy_regex import lazy_regex
 
 _LOCK_PATIENCE = index_lock.PATIENCE  # seconds to wait for another git process that holds a lock
-# Git's messages about a branch that moved meanwhile (fast-import.c, refs/files-backend.c), which are not translated,
-# and about the file COMMIT_EDITMSG, which two commits at the same moment share (builtin/commit.c).
-_RACES = lazy_regex(
-    r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists"
-    r"|Aborting commit due to empty commit message"
-)
+# Git's messages about a branch that moved meanwhile (fast-import.c, refs/files-backend.c), which are not translated.
+_RACES = lazy_regex(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
+# Either a hook emptied the message, or another commit did, since two at the same moment share the file COMMIT_EDITMSG.
+_EMPTIED = "Aborting commit due to empty commit message"  # builtin/commit.c
 _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garbage (6,700 / 256, `gc.auto`)
 
 
@@ -53,8 +51,10 @@ class AllPending(CommitPending):
 class BranchMoved(CommitPending):
     """Raised if the branch moved while a commit was being made; the caller tries again on the new tip."""
 
-    def __init__(self) -> None:
-        super().__init__("another process committed at the same moment", "run `memctl commit`")
+    def __init__(
+        self, why: str = "another process committed at the same moment", hint: str = "run `memctl commit`"
+    ) -> None:
+        super().__init__(why, hint)
 
 
 def commit(
@@ -252,6 +252,8 @@ def _commit_only(
                 continue
             if lock is not None:
                 raise AllPending(*locks.describe(lock)) from None
+            if _EMPTIED in error.stderr and repository.branch() == head:
+                raise BranchMoved(*_refusal(repository, error)) from None
             if _RACES.search(error.stderr) or repository.branch() != head:
                 raise BranchMoved from None  # the refusal may be that the branch has all files by now
             raise CommitPending(*_refusal(repository, error)) from None

@@ -266,3 +266,9 @@ def test_broken_json_is_not_read_as_markdown(memctl: Memctl, text: str) -> None:
     err = memctl("import", "-", stdin=text, code=1).err
     assert "line 1: Input data was truncated" in err
     assert "labelled text that could be a record" in memctl("import", "-", stdin="[1](notes.md) says so", code=2).err
+
+
+@pytest.mark.parametrize("command", ["list", "search x", "log"])
+def test_limit_larger_than_any_number_of_records_shows_all(memctl: Memctl, command: str) -> None:
+    memctl("learn", "x", "--lesson", "y")
+    assert "LRN-2025-11-04-001" in memctl(*command.split(), "--limit", "9" * 20).out

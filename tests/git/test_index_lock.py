@@ -110,6 +110,18 @@ def test_files_that_a_hook_adds_are_named_and_stay_as_they_are(repo: Path, memct
     assert git(repo, "status", "--porcelain") == ("" if len(added) == 2 else "?? new.py\n")
 
 
+def test_hook_that_empties_the_message_is_named(repo: Path, memctl: Memctl) -> None:
+    hook = repo / ".git/hooks/commit-msg"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\necho > "$1"\n')
+    hook.chmod(0o755)
+    said = memctl("learn", "New", "--lesson", "x").err
+    assert "commit pending: git or a hook (commit-msg) refused the commit" in said
+    hook.unlink()
+    memctl("commit")
+    assert git(repo, "status", "--porcelain") == ""
+
+
 @pytest.mark.parametrize("seconds", [pytest.param(2, id="short"), *slow(20)])
 @pytest.mark.parametrize("lane", ["plain", "hook"])
 def test_users_commits_in_a_loop_beside_writers(

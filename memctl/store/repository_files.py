@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from memctl.git import git, index, trees
 from memctl.git.repository import Repository
@@ -19,6 +19,12 @@ from memctl.store.memory_root import FOLDER
 _TICK = 10_000_000  # ns by which the clock of a file system may be behind
 _LARGE = 1_000_000  # bytes of a file from which on Git is faster than hashing here, which takes 3 ms
 _CHECKSUM = 20  # bytes; of a longer one, these tell two apart
+
+
+@lru_cache(maxsize=4)
+def _shared(names: frozenset[str]) -> frozenset[str]:
+    """Return one object for equal sets, since caches that have sets as keys would compare all their members."""
+    return names
 
 
 class FilesInGit:
@@ -81,7 +87,7 @@ class FilesInGit:
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        return frozenset(self._entries)
+        return _shared(frozenset(self._entries))
 
     @cached_property
     def _entries(self) -> dict[str, trees.TreeEntry]:

@@ -113,7 +113,7 @@ def test_jobs_of_an_earlier_memctl_wait_for_trust(foreign: Path, memctl: Memctl,
     session.context("SessionStart", source="startup")
     session.transcript.prompt(PRIVATE)
     session.transcript.call("Write", file_path=str(session.repo / "new.py"), content="x = 1\n")
-    event = [*event_payload.parse(session.event("Stop"))[:-1], "new.py"]  # it noted a file as well
+    event = [*event_payload.parse(session.event("Stop"))[:-2], "new.py"]  # it noted a file as well
     entry = {"what": STOP, "host": "claude-code", "agent": "", "place": str(foreign), "moment": "1", "event": event}
     job_queue.add(session.folder, entry)
     assert job_queue.notes(session.root)

@@ -51,7 +51,8 @@ def formatted(text: str) -> str:
         if not outside:
             lines.append(line)
         elif line or (lines and lines[-1]):
-            lines.append(outside_code(_BULLET.sub(r"\1-", line), change))
+            has_marks = "*" in line or "\\" in line or "+" in line
+            lines.append(outside_code(_BULLET.sub(r"\1-", line), change) if has_marks else line)
     return "\n".join(lines)
 
 

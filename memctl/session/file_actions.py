@@ -62,6 +62,7 @@ def _rename(before: str, after: str, cwd: str) -> Iterator[FileAction]:
 
 
 _PREFIXES = ("sudo", "env", "command", "nohup", "exec", "builtin", "nice", "stdbuf", "xargs", "time")
+_HARDLY_FAIL = ("cd", "pushd", "echo", "printf", "export", "set", "true")
 _ASSIGNED = lazy_regex(r"[A-Za-z_]\w*=")
 # Options whose value is the next word, which is not a file; one that takes two words is listed twice.
 _VALUED = {
@@ -95,20 +96,34 @@ def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileActio
     """Yield what the commands in a shell text do to files.
 
     `cwd` is the folder in which the first command runs; a `cd` in the text changes it for the commands after it.
-    `failed` says that the text ended with an error, so that its last command failed or did not run. This command is
-    then left out if it is one that changes nothing when it fails, such as `git mv`.
+    `failed` says that the text ended with an error. What follows `&&` or `||` is then left out, since nobody knows
+    whether it ran. So is the last command if it is one that changes nothing when it fails, such as `git mv`.
     """
     all_commands = list(shell.commands(text))
+    has_run = True
+    before: list[str] = []
     for number, command in enumerate(all_commands, start=1):
         words = _bare(command.words)
-        if failed and number == len(all_commands) and _does_all_or_nothing(words):
-            return
+        has_run = _has_run(command.operator, before, has_run)
+        before = words
+        if failed and (not has_run or (number == len(all_commands) and _does_all_or_nothing(words))):
+            continue
         yield from _redirected(command, cwd)
         if words[:1] in (["cd"], ["pushd"]) and len(words) > 1:
             cwd = posixpath.normpath(posixpath.join(cwd, words[1])) if words[1] != "-" else cwd
         elif words:
             name = words[0].rpartition("/")[2]
-            yield from _of_command(name, words[1:], command.document, cwd)
+            yield from _of_command(name, words[1:], command.document, cwd, failed=failed)
+
+
+def _has_run(operator: str, before: Sequence[str], has_run_before: bool) -> bool:
+    """Return whether a command of a failed text has surely run.
+
+    `operator` stands between it and the command `before`; `has_run_before` says whether this one has surely run.
+    """
+    if operator == "&&":
+        return has_run_before and (not before or before[0] in _HARDLY_FAIL)
+    return has_run_before if operator in ("|", "|&", "(", ")") else operator != "||"
 
 
 def _does_all_or_nothing(words: Sequence[str]) -> bool:
@@ -149,11 +164,11 @@ def _redirected(command: ShellCommand, cwd: str) -> Iterator[FileAction]:
             yield FileAction(target, WRITTEN, cwd, "appended to" if operator in (">>", "&>>") else "")
 
 
-def _of_command(name: str, args: list[str], document: str, cwd: str) -> Iterator[FileAction]:
+def _of_command(name: str, args: list[str], document: str, cwd: str, *, failed: bool = False) -> Iterator[FileAction]:
     if name == "git" and args:
         yield from _git(args, document, cwd)
     elif name in shell.SHELLS:
-        yield from of_shell(shell.inner_text(ShellCommand((name, *args))) or document, cwd)
+        yield from of_shell(shell.inner_text(ShellCommand((name, *args))) or document, cwd, failed=failed)
     elif name in ("apply_patch", "applypatch", "patch"):
         yield from patched(document or "\n".join(args), cwd)
     elif name in _SIMPLE:

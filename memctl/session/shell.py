@@ -72,6 +72,7 @@ class ShellCommand(NamedTuple):
     - `document` is the text of its here-document, "" if it has none.
     - `unknown` counts the words that can't be known without running the text.
     - `text` is the command as written, without the here-document.
+    - `operator` stands before the command: "&&", "||", ";", "|" or another; it is "" before the first command.
     """
 
     words: tuple[str, ...]
@@ -79,6 +80,7 @@ class ShellCommand(NamedTuple):
     document: str = ""
     unknown: int = 0
     text: str = ""
+    operator: str = ""
 
 
 def commands(text: str) -> Iterator[ShellCommand]:
@@ -110,6 +112,7 @@ class _ShellReader:
     def __init__(self, text: str) -> None:
         self._text = _without_messages(text)
         self._variables: dict[str, list[str]] = {}
+        self._before = ""  # the operator before the command
         self._start_afresh()
 
     def _start_afresh(self) -> None:
@@ -133,7 +136,10 @@ class _ShellReader:
             elif kind == "redirect":
                 self._operator = token.lstrip("0123456789")
             elif kind == "operator":
+                is_begun = bool(self._written)
                 yield from self._command()
+                if is_begun or token not in "\n(":  # which may follow an operator
+                    self._before = token
         yield from self._command()
 
     def _take(self, token: str, place: int) -> None:
@@ -167,7 +173,8 @@ class _ShellReader:
             words = []
         if words or self._redirects:
             written = self._written.replace(_REPLACEMENT, '"…"')
-            yield ShellCommand(tuple(words), tuple(self._redirects), self._document, self._unknown, written)
+            redirects = tuple(self._redirects)
+            yield ShellCommand(tuple(words), redirects, self._document, self._unknown, written, self._before)
         self._start_afresh()
 
     def _expanded(self, token: str) -> Iterator[str]:

@@ -46,6 +46,7 @@ server.json: $(STAMP)
 # Build the site of docs/ into site/; a warning fails. The JSON Schemas are in site/schemas.
 site: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	$(BIN)/python -m tests.reference
 	$(BIN)/zensical build --strict --clean
 	$(BIN)/memctl schema --out site/schemas
 

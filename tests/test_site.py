@@ -13,7 +13,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.regenerate import DOCS, ROOT, llms_txt
+from tests.reference import REFERENCE, ROOT, reference
+from tests.regenerate import DOCS, PAGES, llms_txt
 
 pytestmark = [
     pytest.mark.slow,
@@ -44,6 +45,7 @@ def build(folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
     shutil.copytree(DOCS, tmp_path / "docs")
+    (tmp_path / "docs" / REFERENCE.name).write_text(reference())
     shutil.copy(ROOT / "zensical.toml", tmp_path)
     return tmp_path
 
@@ -53,7 +55,7 @@ def test_site_builds_strictly_and_every_link_has_a_target(sources: Path) -> None
     assert built.returncode == 0, built.stdout + built.stderr
     site = sources / "site"
     pages = {page.stem for page in site.glob("*.html")} - {"404"}
-    assert pages == {page.stem for page in DOCS.glob("*.md")}
+    assert pages == {page.stem for page in (*PAGES, REFERENCE)}
     for page in site.glob("*.html"):
         found = _Links()
         found.feed(page.read_text())
@@ -73,4 +75,4 @@ def test_a_link_to_nowhere_fails_the_build(sources: Path) -> None:
 
 def test_every_page_is_in_the_navigation() -> None:
     named = re.findall(r'= "(\w+\.md)"', (ROOT / "zensical.toml").read_text())
-    assert sorted(named) == sorted(page.name for page in DOCS.glob("*.md"))
+    assert sorted(named) == sorted(page.name for page in (*PAGES, REFERENCE))

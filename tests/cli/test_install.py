@@ -13,7 +13,7 @@ import pytest
 
 from memctl.write.install import own_program
 from tests.conftest import Memctl, Result, commits, git, process
-from tests.regenerate import ROOT
+from tests.reference import ROOT
 
 HOOKS = ("pre-commit", "pre-merge-commit", "post-merge")
 CHECK, RENDER, MERGED = "-C . check --staged", "-C . render --staged", "-C . render --merged"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Memctl, commits, git
-from tests.regenerate import ROOT
+from tests.reference import ROOT
 from tests.world import WORLD
 
 pytest.importorskip("pre_commit", reason="the pre-commit framework is not installed")

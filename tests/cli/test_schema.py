@@ -13,7 +13,7 @@ from memctl.cli import schemas
 from memctl.session.extraction import Extract
 from tests import json_schemas
 from tests.conftest import EXAMPLE, Memctl
-from tests.regenerate import ROOT
+from tests.reference import ROOT
 
 _PRINTED = re.compile(r"""output\.json(?:_list)?\(\s*"([\w-]+)\"""")
 

@@ -1,0 +1,80 @@
+"""Write docs/reference.md, the page of the site with the help of every command; `make site` runs this first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from memctl.cli.command_list import all_commands
+from memctl.cli.main import cli
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs" / "reference.md"
+_WIDTH = 100  # characters, of a help text
+_INTRODUCTION = """# Commands
+
+`memctl -h` lists the commands, and `memctl COMMAND -h` begins with examples. Every command that reads records has
+`--json` and `--at REV`; every command that changes them has `--json`, `--dry-run`, `--no-commit` and `--reason`.
+"""
+
+
+def command_table() -> str:
+    """Return the table of all commands, in the groups of `memctl -h`."""
+    rows = ["| | |", "|---|---|"]
+    for title, group in all_commands().items():
+        rows.append(f"| **{title}** | |")
+        rows += [f"| `memctl {_usage(name)}` | {line} |" for name, line in group.items()]
+    return "\n".join(rows)
+
+
+def _usage(name: str) -> str:
+    """Return a command's name, with the names of its subcommands."""
+    found = cli.get_command(click.Context(cli), name)
+    if not isinstance(found, click.Group):
+        return name
+    # In the order in which they are defined; a group that imports its commands when they are called knows none.
+    return name + " " + "\\|".join(found.commands or found.list_commands(click.Context(found)))
+
+
+def help_texts() -> str:
+    """Return the help of every command that does something, each below a heading."""
+    return "\n\n".join(
+        f"### memctl {name}\n\n```text\n{help_text(name, one)}\n```" for name, one in runnable_commands()
+    )
+
+
+def runnable_commands() -> Iterator[tuple[str, click.Command]]:
+    """Yield every command by its name, and subcommands by both names in place of their group."""
+    for name in (name for group in all_commands().values() for name in group):
+        found = cli.get_command(click.Context(cli), name)
+        assert found is not None, name
+        if not isinstance(found, click.Group):
+            yield name, found
+            continue
+        for below in found.list_commands(click.Context(found)):
+            command = found.get_command(click.Context(found), below)
+            assert command is not None, f"{name} {below}"
+            yield f"{name} {below}", command
+
+
+def help_text(name: str, command: click.Command) -> str:
+    """Return what `memctl NAME -h` prints."""
+    context = click.Context(
+        command,
+        info_name=f"memctl {name}",
+        help_option_names=["-h", "--help"],
+        terminal_width=_WIDTH,
+        max_content_width=_WIDTH,
+    )
+    return command.get_help(context).rstrip()
+
+
+def reference() -> str:
+    """Return the text of the page."""
+    return "\n".join([_INTRODUCTION, command_table(), "", help_texts(), ""])
+
+
+if __name__ == "__main__":
+    REFERENCE.write_text(reference())

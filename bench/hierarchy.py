@@ -47,7 +47,7 @@ def tables(world: World, repetitions: Mapping[int, Repetitions]) -> None:
 
 def _warm(world: World, folder: Path, size: int, repetitions: int) -> None:
     """What the cache helps."""
-    check, render = "memctl check, warm", "memctl render, nothing stale"
+    check, render = "memctl check, warm", "memctl page render, nothing stale"
     steps = {"read": step(folder, _READ), check: step(folder, _CHECK), render: step(folder, _RENDER)}
     found = compare(world, steps, repetitions)
     goal = _WARM_GOAL if size == _LARGEST else None
@@ -65,7 +65,7 @@ def _by_hand(world: World, folder: Path, repetitions: int) -> list[Row]:
         text = re.sub("Version [0-9]+", f"Version {next(numbers)}", record.read_text(encoding="utf-8"))
         record.write_text(text, encoding="utf-8")
 
-    check, render = "memctl check, 1 edited", "memctl render, 1 edited"
+    check, render = "memctl check, 1 edited", "memctl page render, 1 edited"
     steps = {
         "read": step(folder, _READ),
         check: step(folder, _CHECK, before=edit, codes=(1,)),
@@ -94,8 +94,8 @@ def _cold(world: World, folder: Path, size: int, repetitions: int) -> None:
         "read": step(folder, _READ),
         "memctl check, cold": step(folder, _CHECK, before=forget),
         "memctl check --staged": step(folder, (*_CHECK, "--staged")),
-        "memctl render, docs/ deleted": step(folder, _RENDER, before=unrender),
-        "memctl render, caches too": step(folder, _RENDER, before=start_anew),
+        "memctl page render, docs/ deleted": step(folder, _RENDER, before=unrender),
+        "memctl page render, caches too": step(folder, _RENDER, before=start_anew),
     }
     found = compare(world, steps, repetitions, warm_up=0)
     names = [name for name in steps if name.startswith("memctl")]

@@ -139,7 +139,7 @@ def _zones(sessions: Sequence[Session]) -> bool:
 
 
 def _zone(tokens: int, window: Window) -> PressureZone:
-    """Return the zone of a window with some tokens, as `memctl window status` finds the window's size."""
+    """Return the zone of a window with some tokens, as `memctl context window status` finds the window's size."""
     automatic = [cut.before for cut in window.compactions if cut.trigger == "auto" and cut.before]
     seen, compacted = max(window.requests, default=0), automatic[-1] if automatic else 0
     limit = limit_of(window.model, "claude-code", seen=max(seen, tokens), compacted=compacted)

@@ -50,7 +50,7 @@ _READS = (
     *("rehydrate --format tokens", "show DEC-1900-01-01-001", "files --task token", "summarize README.md", "budget"),
     *("tokens README.md", "quality README.md", "policy triggers README.md", "context-summary", "own list"),
     *("coordination show", "session list", "session status", "session show x", "checkpoint list", "checkpoint resume"),
-    *("checkpoint show", "prompt system", "prompt user token", "event list", "event show", "window budget", "guide"),
+    *("checkpoint show", "prompt system", "prompt user token", "event list", "event show", "window budget", "help"),
     *("guide recording", "calibration show", "export --all", "export adr adr -n", "handoff list", "detail list"),
     *("nothing", "list --nothing", "search", "show", "decide", "edit DEC-1900-01-01-001 --set status=x"),
 )

@@ -65,7 +65,7 @@ class Written(msgspec.Struct, frozen=True):
 class Handover(msgspec.Struct, frozen=True):
     """The result of `Memory.hand_over`: what was written, such as the handoff's record, and the other agent's package.
 
-    `package` is a text in the format that `memctl handoff` prints.
+    `package` is a text in the format that `memctl team handoff` prints.
     """
 
     written: Written
@@ -357,8 +357,8 @@ class Memory:
         """Return a page, such as that of a section, as Markdown for a model.
 
         `marker` names the page or another place in the hierarchy, such as "§2.1". The page is as it is now, or as it
-        was at the revision `at`. Of a file (§4.PATH) an agent gets what `memctl summarize` prints, since not every file
-        may enter a model's context, and in a clone that is not trusted nothing.
+        was at the revision `at`. Of a file (§4.PATH) an agent gets what `memctl context summarize` prints, since not
+        every file may enter a model's context, and in a clone that is not trusted nothing.
         """
         from memctl.pack.item_sources import places
 
@@ -368,7 +368,7 @@ class Memory:
         return places(self._memory, self._read(at))(marker).text
 
     def _summary(self, snapshot: Snapshot, marker: str) -> str:
-        """Return what an agent may see of a file that a marker names, by the checks of `memctl summarize`."""
+        """Return what an agent may see of a file that a marker names, by the checks of `memctl context summarize`."""
         from memctl.git import trust
         from memctl.pages import repository_paths
         from memctl.pages.navigate import refuse_closed_file
@@ -512,7 +512,8 @@ class Memory:
         accepted decisions of importance 7 or more.
 
         `immediate` are the first actions for the agent. What is left out, such as `task`, is made from the memory as in
-        `memctl handoff`. `reason` is part of the handoff and of the commit message. With `dry_run` nothing is written.
+        `memctl team handoff`. `reason` is part of the handoff and of the commit message. With `dry_run` nothing is
+        written.
         """
         from memctl.pack import handoff
         from memctl.pack.handoff_request import TYPES, HandoffRequest

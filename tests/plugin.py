@@ -81,7 +81,7 @@ def files() -> dict[str, str]:
             " For another session of your own:\n\n"
             '    memctl checkpoint save --task "TASK" --done A --doing B --next C\n\n'
             "For another agent, with the section that it takes over:\n\n"
-            '    memctl handoff --to AGENT --section 2.1 --reason "why" --immediate "first step"'
+            '    memctl team handoff --to AGENT --section 2.1 --reason "why" --immediate "first step"'
             ' --success "how to tell"\n\n'
             "Say what was saved.",
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -34,8 +34,7 @@ def _usage(name: str) -> str:
     found = cli.get_command(click.Context(cli), name)
     if not isinstance(found, click.Group):
         return name
-    # In the order in which they are defined; a group that imports its commands when they are called knows none.
-    return name + " " + "\\|".join(found.commands or found.list_commands(click.Context(found)))
+    return name + " " + "\\|".join(found.list_commands(click.Context(found)))
 
 
 def help_texts() -> str:
@@ -46,17 +45,18 @@ def help_texts() -> str:
 
 
 def runnable_commands() -> Iterator[tuple[str, click.Command]]:
-    """Yield every command by its name, and subcommands by both names in place of their group."""
-    for name in (name for group in all_commands().values() for name in group):
-        found = cli.get_command(click.Context(cli), name)
-        assert found is not None, name
-        if not isinstance(found, click.Group):
-            yield name, found
-            continue
-        for below in found.list_commands(click.Context(found)):
-            command = found.get_command(click.Context(found), below)
-            assert command is not None, f"{name} {below}"
-            yield f"{name} {below}", command
+    """Yield every command that does something by its name, with those of its groups before it."""
+    yield from _runnable(cli, [name for group in all_commands().values() for name in group])
+
+
+def _runnable(group: click.Group, names: Iterable[str], before: str = "") -> Iterator[tuple[str, click.Command]]:
+    for name in names:
+        found = group.get_command(click.Context(group), name)
+        assert found is not None, f"{before}{name}"
+        if isinstance(found, click.Group):
+            yield from _runnable(found, found.list_commands(click.Context(found)), f"{before}{name} ")
+        else:
+            yield f"{before}{name}", found
 
 
 def help_text(name: str, command: click.Command) -> str:

@@ -70,5 +70,5 @@ def overview(subject: CheckContext) -> Iterator[Finding]:
     number = freshness.records_since_overview(subject.snapshot)
     if project is not None and number >= MANY_RECORDS:
         message = f"§1.0 was last written or reviewed at {project.timestamp}, {number:,} records ago"
-        hint = "correct the page if necessary, then run `memctl review §1.0`"
+        hint = "correct the page if necessary, then run `memctl page review §1.0`"
         yield subject.at_key("MEM408", project.path, "timestamp", message, hint)

@@ -34,7 +34,9 @@ def answered_handoffs(subject: CheckContext) -> Iterator[Finding]:
         return
     for contradiction in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
         path = contradiction.handoff.record.path
-        hint = "`memctl handoff recover` sets the owner that the handoff names; with `--remote NAME` also at a remote"
+        hint = (
+            "`memctl team handoff recover` sets the owner that the handoff names; with `--remote NAME` also at a remote"
+        )
         yield subject.at_key("MEM602", path, "status", contradiction.problem, hint)
 
 
@@ -68,5 +70,5 @@ def _code(subject: CheckContext, staged: StagedWork) -> Iterator[Finding]:
 
 def _finding(held: Ownership, path: str, line: int, names: str) -> Finding:
     hint = f"ask {held.owner_agent_id} to release the section, or take it over: "
-    hint += f"`memctl own acquire {held.section_id} --force --reason WHY`"
+    hint += f"`memctl team own acquire {held.section_id} --force --reason WHY`"
     return Finding("MEM601", path, line, f"{names}{held.description}", hint)

@@ -48,7 +48,7 @@ def hierarchy(subject: CheckContext) -> Iterator[Finding]:
     broken = any(pages.kind_at(fault.path) is pages.SECTION for fault in outline.faults)
     for page in outline.sections:
         if not outline.details_of(page.id) and not any(name.startswith("§3") for name in subject.broken_pages):
-            hint = f"`memctl detail add TITLE --section {page.id}` adds a page"
+            hint = f"`memctl page detail add TITLE --section {page.id}` adds a page"
             yield Finding("MEM303", page.path, 1, f"{page.id} has no page of details", hint)
     known = [page.id for page in outline.sections]
     for page in outline.details:
@@ -89,9 +89,9 @@ def contents(subject: CheckContext) -> Iterator[Finding]:
         missing += ["completion_percentage"] if outline.percentage is None else []
         if missing:
             message = f"the project's page lacks {', '.join(missing)}"
-            yield Finding("MEM311", outline.project.path, 1, message, "`memctl project set` sets them")
+            yield Finding("MEM311", outline.project.path, 1, message, "`memctl page project set` sets them")
     elif outline.pages and not any(fault.path == pages.PROJECT_PATH for fault in outline.faults):
-        yield Finding("MEM311", pages.PROJECT_PATH, 1, "project.md is missing", "`memctl project set` creates it")
+        yield Finding("MEM311", pages.PROJECT_PATH, 1, "project.md is missing", "`memctl page project set` creates it")
     for page in outline.pages:
         if page.kind is not pages.DETAIL:
             lines = headings.outside_fences(page.body)
@@ -139,7 +139,7 @@ def stale_documents(subject: CheckContext) -> Iterator[Finding]:
             message = f"the template can't be rendered: {error.why}"
             yield Finding("MEM308", error.path, error.line, message, error.hint or "")
     for path in comparisons.by_hand:
-        hint = "make the edit in the record or page that the document shows, then run `memctl render --force`"
+        hint = "make the edit in the record or page that the document shows, then run `memctl page render --force`"
         yield Finding("MEM309", path, 1, "the document was edited by hand", hint)
     if subject.has_documents and not (subject.snapshot.faults or subject.snapshot.outline.faults):
         yield from _outdated(subject, comparisons)  # else documents lack the invalid files, which other rules report
@@ -154,7 +154,7 @@ def _outdated(subject: CheckContext, comparisons: documents.Comparison) -> Itera
     has_writer = is_behind and not has_hashes
     if has_writer and not subject.snapshot.names(FOLDER):
         message = "the documents were never rendered"
-        yield Finding("MEM314", f"{FOLDER}/{INDEX}", 1, message, "`memctl render` renders the documents")
+        yield Finding("MEM314", f"{FOLDER}/{INDEX}", 1, message, "`memctl page render` renders the documents")
         return
     for path, text in comparisons.stale.items():
         old = documents.current_text(subject.snapshot, path)
@@ -163,7 +163,7 @@ def _outdated(subject: CheckContext, comparisons: documents.Comparison) -> Itera
             continue
         differs = "the document differs from the records and pages that it shows"
         message = "the document is missing" if old is None else differs
-        yield Finding(stale, path, _differs_at(old, text), message, "`memctl render` renders the document")
+        yield Finding(stale, path, _differs_at(old, text), message, "`memctl page render` renders the document")
     if comparisons.sources_earlier and not has_writer:
         yield _of_earlier_memctl(f"{FOLDER}/{SOURCES}")
     elif comparisons.sources_stale:
@@ -173,15 +173,15 @@ def _outdated(subject: CheckContext, comparisons: documents.Comparison) -> Itera
             text = documents.current_text(subject.snapshot, path) or ""
             if gone := sources.difference(subject.snapshot, subject.renderer.links, text)[1]:
                 message += f": {some(gone, 3)} {'are' if len(gone) > 1 else 'is'} gone or covered no more"
-        yield Finding(stale, path, 1, message, "`memctl render` renders the document")
+        yield Finding(stale, path, 1, message, "`memctl page render` renders the document")
     for path in comparisons.orphans:
         message = "the page that this document shows no longer exists"
-        yield Finding(orphan, path, 1, message, "`memctl render` deletes the document")
+        yield Finding(orphan, path, 1, message, "`memctl page render` deletes the document")
 
 
 def _of_earlier_memctl(path: str) -> Finding:
     message = "an earlier version of memctl rendered this document"
-    return Finding("MEM313", path, 1, message, "`memctl render` renders the document again")
+    return Finding("MEM313", path, 1, message, "`memctl page render` renders the document again")
 
 
 def _differs_at(old: str | None, new: str) -> int:

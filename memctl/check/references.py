@@ -124,7 +124,7 @@ def suspects(subject: CheckContext) -> Iterator[Finding]:
     for page in subject.snapshot.outline.pages:
         for drift in freshness.changed_files(subject.snapshot, page):
             message = f"{drift.path} has changed since {page.id} was reviewed"
-            hint = f"read the page again, correct it if necessary, then run `memctl review {page.id}`"
+            hint = f"read the page again, correct it if necessary, then run `memctl page review {page.id}`"
             yield subject.at_key("MEM208", page.path, "reviewed", message, hint, drift.stamped)
 
 

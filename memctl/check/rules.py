@@ -94,7 +94,8 @@ MEM203 missing-code warning: An open record refers to a file that does not exist
 MEM204 missing-line warning: A reference names a line that the file does not have.
     The file has become shorter. Give the line's present number, or only the file.
 MEM205 unknown-marker error: A § marker names a section or heading that does not exist.
-    The section or heading was removed or renumbered, or the marker is misspelled. `memctl index` lists all markers.
+    The section or heading was removed or renumbered, or the marker is misspelled. `memctl page index` lists all
+    markers.
 MEM206 unknown-id error: A page names a record that does not exist.
     Every record that a page names must exist. Correct the id, or restore the record with `memctl restore`.
 MEM207 dangling-mention warning: The text of a record names a marker or an id that does not exist.
@@ -102,10 +103,10 @@ MEM207 dangling-mention warning: The text of a record names a marker or an id th
     renamed file, but not into handoffs and accepted decisions. Correct the mention if it is a typing error; otherwise
     leave the text as it is.
 MEM208 suspect-page warning: Code that a page refers to has changed since the page was reviewed.
-    Read the page again, correct it if necessary, and mark it as reviewed with `memctl review`.
+    Read the page again, correct it if necessary, and mark it as reviewed with `memctl page review`.
 MEM209 empty-glob warning: A glob of a section matches no file.
     The code was moved, or the glob is misspelled. `memctl check --fix` writes the new path of a renamed folder;
-    otherwise `memctl section edit §2.N --path GLOB` sets the globs.
+    otherwise `memctl page section edit §2.N --path GLOB` sets the globs.
 MEM210 absent-code error: None of the code that the memory refers to is in this repository.
     The memory belongs to other code. Move the memory to the repository of that code, or correct its references: `memctl
     check --select MEM201,MEM203,MEM209` lists them. If it is a copy of `.memory.example`, delete it and run `memctl
@@ -116,9 +117,9 @@ MEM301 invalid-page error: A page can't be read.
 MEM302 duplicate-number error: Two pages or headings have the same number.
     A marker must lead to one place. `memctl renumber` gives the later page or heading another number.
 MEM303 section-without-details info: A section has no page of details.
-    Every section should have a page of details (level 3). `memctl detail add TITLE --section §2.N` adds a page.
+    Every section should have a page of details (level 3). `memctl page detail add TITLE --section §2.N` adds a page.
 MEM304 details-without-section error: A page of details belongs to a section that does not exist.
-    `memctl detail edit §3.N --section §2.N` moves the page to another section.
+    `memctl page detail edit §3.N --section §2.N` moves the page to another section.
 MEM305 status-mismatch warning: The project's percentage differs from the mean of its sections.
     The declared percentage may differ by at most 5 points from the weighted mean of the sections. Correct the
     percentage of the project or of a section.
@@ -129,22 +130,24 @@ MEM307 page-too-short info: A page has fewer tokens than its level should have.
     Level 2 should have at least 200 tokens, level 3 at least 1,000. If there is no more to say, ignore this note. Level
     3 is not checked in a memory with fewer than ten records.
 MEM308 stale-document error fix: A rendered document differs from the memory, or is missing.
-    A record or page was edited by hand, or merged without the document. `memctl render` renders the document again.
+    A record or page was edited by hand, or merged without the document. `memctl page render` renders the document
+    again.
 MEM309 edited-document error: A rendered document was edited by hand.
     The next rendering would lose the edit. Make the edit in the record or page that the document shows, then run
-    `memctl render --force`.
+    `memctl page render --force`.
 MEM310 orphaned-document error fix: A rendered document belongs to a page that no longer exists.
-    The page was removed or renumbered by hand. `memctl render` deletes the document.
+    The page was removed or renumbered by hand. `memctl page render` deletes the document.
 MEM311 incomplete-project info: The project's page lacks its goal, status or priorities.
-    Level 1 always needs goal, status in percent and priorities. `memctl project set` sets them.
+    Level 1 always needs goal, status in percent and priorities. `memctl page project set` sets them.
 MEM312 code-above-details warning: A page of level 1 or 2 has a block of code.
     Code belongs on level 3 (key excerpts) and level 4. Move it to a page of details.
 MEM313 document-of-earlier-memctl warning fix: A rendered document has the layout of an earlier memctl.
-    The records are correct. `memctl render` renders the document again, and so does the next write that changes it.
+    The records are correct. `memctl page render` renders the document again, and so does the next write that changes
+    it.
 MEM314 document-behind warning fix: A rendered document is behind the memory or the code, or was never rendered.
     With `docs: default-branch`, records come without their documents, and code moves without the list of source files.
-    `memctl render` on the default branch renders all documents; a workflow of the host may run it, too. Such a document
-    is no error of whoever wrote a record, so `--strict` lets it pass in a memory of format 2.
+    `memctl page render` on the default branch renders all documents; a workflow of the host may run it, too. Such a
+    document is no error of whoever wrote a record, so `--strict` lets it pass in a memory of format 2.
 
 MEM401 expired warning: An open record has expired.
     Packs leave the record out. `memctl archive ID` archives it, `memctl edit ID --expires TIME` sets another date.
@@ -162,8 +165,8 @@ MEM406 finished-but-active info: A state is 100 % complete, but still active.
 MEM407 blocked-by-closed info: An open record is blocked by a closed one.
     The closed record blocks nothing any more. `memctl link A B --as blocked_by --remove` removes the link.
 MEM408 aged-overview warning: Many records were added since the project's page was last reviewed.
-    The plans on the page may be done or changed by now. Read the page again; `memctl project set` changes it, and
-    `memctl review §1.0` confirms that it is still right.
+    The plans on the page may be done or changed by now. Read the page again; `memctl page project set` changes it, and
+    `memctl page review §1.0` confirms that it is still right.
 
 MEM501 foreign-file warning: The memory has a file that memctl does not know.
     If it is a record whose file was renamed, give the file its old name: memctl does not find the record otherwise.
@@ -203,15 +206,15 @@ MEM601 owned-by-another error: A staged file is in a section that another agent 
     own acquire §2.N --force --reason WHY`, which is recorded.
 MEM602 handoff-against-ownership warning: A handoff's status contradicts who owns its sections.
     Two clones answered the handoff separately, and Git merged the record of one with the ownership of the other, so
-    that two agents consider a section theirs. `memctl handoff recover` sets ownership as the record says.
+    that two agents consider a section theirs. `memctl team handoff recover` sets ownership as the record says.
 
 MEM701 rejected-option warning: A branch brings back what a decision rejected.
-    `memctl impact BASE...HEAD` finds it in code, records and commit subjects. If the reasons of the decision no longer
-    hold, record a new one with --supersedes; otherwise take what was chosen.
+    `memctl page impact BASE...HEAD` finds it in code, records and commit subjects. If the reasons of the decision no
+    longer hold, record a new one with --supersedes; otherwise take what was chosen.
 MEM702 shared-name error: A branch and its base gave the same id or number to different records or pages.
     Only one of the two can keep it. After the merge `memctl renumber` gives the other a new one.
 MEM703 governed-code info: A branch changes code that a record in force is about.
-    `memctl impact BASE...HEAD` names the record, so that who reviews the change can see whether it still holds.
+    `memctl page impact BASE...HEAD` names the record, so that who reviews the change can see whether it still holds.
 """
 
 

@@ -1,4 +1,4 @@
-"""The command `memctl budget`: divide a context window among kinds of content, and show how full it is."""
+"""The command `memctl context budget`: divide a context window among kinds of content, and show how full it is."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 
 @command(
     "budget",
-    ("memctl budget", "Show how a window of 200,000 tokens is divided."),
+    ("memctl context budget", "Show how a window of 200,000 tokens is divided."),
     (
-        "memctl budget --profile small-feature --window 1000000",
+        "memctl context budget --profile small-feature --window 1000000",
         "Divide a window of 1,000,000 tokens for the work on a small feature.",
     ),
     (
-        "memctl budget --system CLAUDE.md --active src/*.py --session pack.md",
+        "memctl context budget --system CLAUDE.md --active src/*.py --session pack.md",
         "Show how many tokens these files take, and the zone of the window.",
     ),
     (
-        "memctl budget --used 171000 --strict",
+        "memctl context budget --used 171000 --strict",
         "Show the zone of a window with 171,000 tokens in use; exit with 1 if it is orange or red.",
     ),
     cls=MultiFileCommand,
@@ -86,9 +86,9 @@ def budget_command(
 
     Each type of content gets a share of the window; some profiles give shares to the components of a request to the
     model instead. The tokens of the given files are counted against the share of their type. The zone is the one that
-    `memctl window status` shows. The advice depends on how full the whole window is: plan a compaction from 80 % on,
-    compact from 90 %, and treat 95 % as an emergency. In a repository with a memory, the tokens of what memctl itself
-    can load are listed, too.
+    `memctl context window status` shows. The advice depends on how full the whole window is: plan a compaction from 80
+    % on, compact from 90 %, and treat 95 % as an emergency. In a repository with a memory, the tokens of what memctl
+    itself can load are listed, too.
     """
     memory = memory_access.memory_if_any(ctx)
     limit = window_limit.of_model(model, window, host, memory)

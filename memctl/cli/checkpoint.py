@@ -284,7 +284,7 @@ def _note_rest(memory: Memory, shown: Sequence[Checkpoint], withheld: int = 0) -
                       for checkpoint in shown if checkpoint.checkpoint_id in names))  # fmt: skip
     if withheld:
         output.note(
-            f"files and records that you may not read are left out: {withheld:,} (`memctl own list` shows who may)"
+            f"files and records that you may not read are left out: {withheld:,} (`memctl team own list` shows who may)"
         )
 
 

@@ -167,8 +167,11 @@ def for_people(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
 
 
 def _command_name(ctx: click.Context) -> str:
-    """Return the command's name without `memctl`, such as "session end"."""
-    return ctx.command_path.partition(" ")[2]
+    """Return the command's name without `memctl` and its group, such as "session end" and "index"."""
+    from memctl.cli.command_list import GROUPS
+
+    first, _, rest = ctx.command_path.partition(" ")[2].partition(" ")
+    return rest if first in GROUPS else f"{first} {rest}".strip()
 
 
 Completer = Callable[[click.Context, click.Parameter, str], list[Any]]
@@ -285,8 +288,16 @@ _WHOLE = 1000  # characters; longer than the first sentence of any command's hel
 class Group(Command, click.Group):
     """A command with subcommands, which are listed in its help.
 
-    The help begins with the group's own examples or, if it has none, with the first example of each subcommand.
+    The help begins with the group's own examples or, if it has none, with the first example of each subcommand. The
+    group alone runs the subcommand `default`, "" for none.
     """
+
+    def __init__(self, *args: Any, default: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args or [self.default] if self.default else args)
 
     def shown_examples(self, ctx: click.Context) -> Sequence[tuple[str, str]]:
         """Return the examples of the group; if it has none, return the first example of each subcommand."""

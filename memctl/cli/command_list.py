@@ -5,6 +5,7 @@ No command is imported here, so that `memctl -h` is fast.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
@@ -16,44 +17,20 @@ if TYPE_CHECKING:
 # that `memctl -h` imports no command; a test holds them to the commands. `all_commands` has those of record types, too.
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Record": {"session": ("session", "Summarize sessions of work: decisions, files, errors, state.")},
-    "Describe": {
-        "project": ("pages", "Describe the project's purpose and status: level 1."),
-        "section": ("pages", "Describe the parts of the project: level 2."),
-        "detail": ("pages", "Write down the details of a section: level 3."),
-        "review": ("documents", "Confirm that pages agree with the code they refer to."),
-        "render": ("documents", "Render all documents from the memory."),
-    },
     "Find": {
         "list": ("list_records", "List records."),
         "search": ("search", "Search records, pages and past sessions, best match first."),
         "show": ("navigate", "Show records, and places of the hierarchy by their § markers."),
         "next": ("next_work", "Show what to work on next: unblocked work, best first."),
-        "index": ("navigate", "Show the navigation index: which § markers there are."),
         "why": ("why", "Show what explains a file, a line or a folder: sections, records, commits."),
-        "impact": ("impact", "Show which pages a change of files affects, and which pages are stale."),
     },
+    "Describe the project": {"page": ("groups", "Write, render and review the pages of the hierarchy, levels 1 to 4.")},
     "Hand to a model": {
-        "guide": ("guide", "Show when and how an agent should use memctl, a page at a time."),
         "rehydrate": ("pack", "Print what an agent needs to start work, within a token budget."),
-        "prompt": ("pack", "Print the memory as part of a prompt."),
-        "handoff": ("handoff", "Hand work to another agent: package, record and ownership in one step."),
-        "mcp": ("mcp", "Serve the memory to a program by the Model Context Protocol."),
-        "load": ("pack", "Print the texts that an agent's reply asks for, and list what the agent no longer needs."),
-        "context-summary": ("context_summary", "Shorten a sub-agent's result to what the next phase needs."),
         "files": ("files", "Rank the repository's files for a task, and show which to load into the context."),
-        "summarize": ("summarize", "Show what is in a large file, within a token budget."),
-    },
-    "Workflow": {
         "checkpoint": ("checkpoint", "Save the state of a task, and resume it."),
-        "event": ("event", "Record and show events of a workflow."),
-        "hook": ("hook", "Answer the hook events of Claude Code, Codex and Gemini CLI, and show their log."),
-    },
-    "Measure": {
-        "tokens": ("tokens", "Count the tokens of files."),
-        "budget": ("budget", "Divide a context window, and show how full it is."),
-        "quality": ("quality", "Judge a pack or a prompt: relevance, placement, redundancy, staleness, density."),
-        "policy": ("policy", "Judge when agents may work in parallel, and when to compress a context."),
-        "window": ("window", "Manage what is in a model's context window."),
+        "mcp": ("mcp", "Serve the memory to a program by the Model Context Protocol."),
+        "context": ("groups", "Manage the context window of an agent that you write yourself."),
     },
     "Change": {
         "edit": ("edit", "Change fields of a record, or edit its text in your editor."),
@@ -70,9 +47,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "maintain": ("maintain", "Archive and delete old records and checkpoints, and store access counts."),
     },
     "Work together": {
-        "own": ("team", "Show who owns which section; acquire, release and transfer sections."),
-        "renumber": ("renumber", "Renumber one of two records or pages with the same id, and update references."),
-        "coordination": ("team", "Show which agents are at work, on what, and what blocks them."),
+        "team": ("team", "Show who is at work; own sections, hand work to other agents."),
         "sync": ("sync", "Fetch, merge, render the documents and push: the branch, and the state that agents share."),
     },
     "History": {
@@ -86,16 +61,53 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "upgrade": ("upgrade", "Upgrade the memory to format 2, in one commit."),
         "commit": ("commit", "Commit each pending change with its own message, and then all edits made by hand."),
         "check": ("check", "Check that the memory is consistent; only --fix writes."),
-        "merge-file": ("merge", "Merge one file of the memory, as Git's merge driver."),
         "import": ("exchange", "Import records from a file or another tool."),
         "export": ("exchange", "Print records as JSON Lines, or write decisions as ADRs."),
         "install": ("install", "Set up Git's hooks and merge drivers for this clone, or the hooks of agents."),
         "help": ("help", "Show the commands that are used every day, all commands, or a page on a subject."),
-        "completion": ("completion", "Print the completion script for a shell."),
-        "schema": ("schema", "Print the JSON Schema of what `--json` prints, or of config.yaml."),
     },
 }
-MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
+# The commands of each group, in the same form. They work without the name of the group, too, as they did before there
+# were groups, but no list has them so.
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "page": {
+        "project": ("pages", "Describe the project's purpose and status: level 1."),
+        "section": ("pages", "Describe the parts of the project: level 2."),
+        "detail": ("pages", "Write down the details of a section: level 3."),
+        "review": ("documents", "Confirm that pages agree with the code they refer to."),
+        "render": ("documents", "Render all documents from the memory."),
+        "index": ("navigate", "Show the navigation index: which § markers there are."),
+        "impact": ("impact", "Show which pages a change of files affects, and which pages are stale."),
+    },
+    "context": {
+        "window": ("window", "Manage what is in a model's context window."),
+        "budget": ("budget", "Divide a context window, and show how full it is."),
+        "quality": ("quality", "Judge a pack or a prompt: relevance, placement, redundancy, staleness, density."),
+        "policy": ("policy", "Judge when agents may work in parallel, and when to compress a context."),
+        "tokens": ("tokens", "Count the tokens of files."),
+        "summarize": ("summarize", "Show what is in a large file, within a token budget."),
+        "summary": ("context_summary", "Shorten a sub-agent's result to what the next phase needs."),
+        "prompt": ("pack", "Print the memory as part of a prompt."),
+        "load": ("pack", "Print the texts that an agent's reply asks for, and list what the agent no longer needs."),
+    },
+    "team": {
+        "own": ("team", "Show who owns which section; acquire, release and transfer sections."),
+        "handoff": ("handoff", "Hand work to another agent: package, record and ownership in one step."),
+    },
+}
+# What programs call, and no list has: agents' hooks, Git, shells.
+_PLUMBING = {
+    "event": "event", "hook": "hook", "merge-file": "merge", "completion": "completion", "schema": "schema",
+    "renumber": "renumber",
+}  # fmt: skip
+# Commands with output to read, which goes through Git's pager if it is longer than the terminal.
+PAGED = (
+    "status", "list", "search", "show", "next", "index", "why", "impact", "log", "diff", "check", "rehydrate", "help",
+)  # fmt: skip
+MODULES = {
+    **{name: module for group in (*COMMANDS.values(), *GROUPS.values()) for name, (module, _) in group.items()},
+    **_PLUMBING,
+}
 EVERY_DAY = (
     "init", "status", "next", "decide", "issue", "state", "learn", "search", "show", "why", "edit", "resolve", "undo",
     "rehydrate",
@@ -105,7 +117,8 @@ EVERY_DAY = (
 SYNONYMS = {
     "find": "search", "grep": "search", "rm": "delete", "remove": "delete", "close": "resolve", "done": "resolve",
     "todo": "next", "ls": "list", "cat": "show", "view": "show", "get": "show", "revert": "undo", "decision": "decide",
-    "bug": "issue", "lesson": "learn", "stats": "status",
+    "bug": "issue", "lesson": "learn", "stats": "status", "coordination": "team",
+    "guide": "help", "context-summary": "summary",
 }  # fmt: skip
 
 
@@ -119,8 +132,20 @@ def of_kinds() -> dict[str, Kind]:
     return {kind.verb: kind for kind in KINDS.values() if kind.help}
 
 
+def load(name: str) -> click.Command:
+    """Import a command of `MODULES`, and return it."""
+    import memctl.record  # noqa: F401  # before a module that imports msgspec by itself
+
+    module = import_module(f"memctl.cli.{MODULES[name]}")
+    command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
+    return command
+
+
 def all_commands() -> dict[str, dict[str, str]]:
-    """Return all commands by the headings of the help: under each, the names of commands and a line on each command."""
+    """Return all commands by the headings of the help: under each, the names of commands and a line on each command.
+
+    A group stands there once; `GROUPS` has its members.
+    """
     groups = {title: {name: line for name, (_, line) in group.items()} for title, group in COMMANDS.items()}
     return {**groups, "Record": {**{name: kind.help for name, kind in of_kinds().items()}, **groups["Record"]}}
 
@@ -145,7 +170,10 @@ def write_help(formatter: click.HelpFormatter, path: str) -> None:
 def write_all(formatter: click.HelpFormatter) -> None:
     """Write the help of `memctl help --all`: all commands by group, and synonyms of commands."""
     for title, group in all_commands().items():
+        lines = {
+            name: f"{line} ({', '.join(GROUPS[name])})" if name in GROUPS else line for name, line in group.items()
+        }
         with formatter.section(title):
-            formatter.write_dl(list(group.items()), col_max=14)
+            formatter.write_dl(list(lines.items()), col_max=14)
     with formatter.section("Synonyms of commands"):
         formatter.write_text(", ".join(f"{word} ({name})" for word, name in SYNONYMS.items()))

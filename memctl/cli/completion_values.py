@@ -92,12 +92,14 @@ def _schemas() -> Pairs:
 
 def _help() -> Pairs:
     """Return the subjects of `memctl help`, then all commands, each with its line in the help."""
-    from memctl.cli.command_list import all_commands
+    from memctl.cli.command_list import GROUPS, all_commands
     from memctl.hooks.guide import TOPICS
 
     lines = {name: topic.line for name, topic in TOPICS.items()}
     for group in all_commands().values():
         lines |= group
+    for members in GROUPS.values():
+        lines |= {name: line for name, (_, line) in members.items()}
     return lines.items()
 
 

@@ -1,4 +1,4 @@
-"""The command `memctl context-summary`: shorten the result of one phase of a task to what the next phase needs."""
+"""The command `memctl context summary`: shorten the result of one phase of a task to what the next phase needs."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
 
 
 @command(
-    "context-summary",
-    ("memctl context-summary", "Summarize the memory for the next phase, in 500 tokens."),
-    ("memctl context-summary returned.md", "Shorten what a sub-agent returned to 500 tokens."),
+    "summary",
+    ("memctl context summary", "Summarize the memory for the next phase, in 500 tokens."),
+    ("memctl context summary returned.md", "Shorten what a sub-agent returned to 500 tokens."),
     (
-        "agent | memctl context-summary - --decision PROCEED",
+        "agent | memctl context summary - --decision PROCEED",
         "Shorten standard input, and state PROCEED as its decision if the text states none.",
     ),
     (
-        "memctl context-summary returned.json --json",
+        "memctl context summary returned.json --json",
         "Shorten a result that is a JSON object, and print how many tokens that saves.",
     ),
     (
-        "memctl context-summary summary.md --check",
+        "memctl context summary summary.md --check",
         "List what does not belong in the summary, and what the summary lacks; shorten nothing.",
     ),
 )
@@ -50,7 +50,7 @@ _DECIDE = "give --decision, or a line such as `Decision: PROCEED` in the text"
     help="Only list what does not belong in a summary, and what the text lacks; exit with 1 if it lists anything.",
 )
 @json_option
-def context_summary_command(
+def summary_command(
     ctx: click.Context,
     /,
     source: str | None,
@@ -89,7 +89,7 @@ def context_summary_command(
         reasons = "; ".join(dict.fromkeys(line.reason for line in summary.dropped))
         raise MemctlError(
             f"the text has nothing for the next phase: {reasons or 'the text is empty'}",
-            "ask the sub-agent for its findings and next steps, and pass its answer to `memctl context-summary`",
+            "ask the sub-agent for its findings and next steps, and pass its answer to `memctl context summary`",
         )
     saved = _saved(text, result, summary, counter)
     if as_json:

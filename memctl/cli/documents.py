@@ -1,4 +1,4 @@
-"""The commands `memctl render`, which writes the documents, and `review`, which confirms that pages agree with code."""
+"""The commands `memctl page render`, which writes documents, and `review`: pages agree with the code."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ from memctl.write import documents, pages, render
 
 @command(
     "render",
-    ("memctl render", "Render all documents, and commit those that changed."),
-    ("memctl render --check", "Write nothing, and exit with 1 if a document is stale or was edited by hand (for CI)."),
-    ("memctl render --force", "Overwrite documents that were edited by hand."),
+    ("memctl page render", "Render all documents, and commit those that changed."),
+    (
+        "memctl page render --check",
+        "Write nothing, and exit with 1 if a document is stale or was edited by hand (for CI).",
+    ),
+    ("memctl page render --force", "Overwrite documents that were edited by hand."),
 )
 @flag_option("--check", "only_check", help="Write nothing; exit with 1 if a document is stale or was edited by hand.")
 @flag_option("--staged", help="Render the staged records and pages, and stage the documents (for hooks).")
@@ -79,8 +82,8 @@ def render_command(
 
 @command(
     "review",
-    ("memctl review §3.1", "Confirm that a page agrees with the present code."),
-    ('memctl review §2.1 §3.1 --reason "Checked after the move to queues"', "Confirm several pages at once."),
+    ("memctl page review §3.1", "Confirm that a page agrees with the present code."),
+    ('memctl page review §2.1 §3.1 --reason "Checked after the move to queues"', "Confirm several pages at once."),
 )
 @click.argument(
     "markers", nargs=-1, required=True, metavar="§N.N…", callback=section_named, shell_complete=complete("marker")
@@ -127,5 +130,6 @@ def _complain(memory: Memory, comparison: Comparison) -> None:
         output.note(f"warning: {memory.tracked(path)} was edited by hand, and is not overwritten")
     if comparison.by_hand:
         output.note(
-            "hint: move your edits into the page or record that the document shows, then run `memctl render --force`"
+            "hint: move your edits into the page or record that the document shows, then run "
+            "`memctl page render --force`"
         )

@@ -95,8 +95,8 @@ def files_command(
     and whether the task names it. Active files are those named by the task or by --active, and those with uncommitted
     changes. Files with a score of 70 or more, files of --active and what these import are worth loading before the work
     begins; files with 40 or more, when they are needed; the others, only if asked for. Of large, generated and lock
-    files an outline is loaded (`memctl summarize`). Files that .gitignore or .memctlignore excludes, binary files and
-    files with names of secrets are never listed. A file whose text seems to have a credential is listed with
+    files an outline is loaded (`memctl context summarize`). Files that .gitignore or .memctlignore excludes, binary
+    files and files with names of secrets are never listed. A file whose text seems to have a credential is listed with
     `! credential`, and never packed.
     """
     memory, snapshot = memory_access.read(ctx, None)

@@ -1,4 +1,4 @@
-"""The commands `memctl handoff …`: hand work and its sections to another agent, and answer handoffs."""
+"""The commands `memctl team handoff …`: hand work and its sections to another agent, and answer handoffs."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ from memctl.write import ownership_transaction, transaction
 
 @command(
     "list",
-    ("memctl handoff list", "List handoffs that wait for an answer, those to you first."),
-    ("memctl handoff list --all --json", "List all handoffs as JSON, also those that were answered."),
-    ("memctl handoff list --remote origin", "Fetch the branches of origin first, and list what they offer, too."),
+    ("memctl team handoff list", "List handoffs that wait for an answer, those to you first."),
+    ("memctl team handoff list --all --json", "List all handoffs as JSON, also those that were answered."),
+    ("memctl team handoff list --remote origin", "Fetch the branches of origin first, and list what they offer, too."),
 )
 @flag_option("--all", "everything", help="Also list handoffs that were answered or withdrawn.")
 @text_option("--to", "taker", metavar="AGENT", help="List only handoffs to this agent.")
@@ -101,8 +101,11 @@ def list_command(
 
 @command(
     "show",
-    ("memctl handoff show HND-2025-11-04-001", "Print the package of a handoff, exactly as the other agent gets it."),
-    ("memctl handoff show HND-2025-11-04-001 --json", "Print the package and the record of a handoff as JSON."),
+    (
+        "memctl team handoff show HND-2025-11-04-001",
+        "Print the package of a handoff, exactly as the other agent gets it.",
+    ),
+    ("memctl team handoff show HND-2025-11-04-001 --json", "Print the package and the record of a handoff as JSON."),
 )
 @click.argument("id", shell_complete=complete_id)
 @reading
@@ -149,9 +152,12 @@ _answering = options(
 
 @command(
     "accept",
-    ("memctl handoff accept HND-2025-11-04-001", "Accept a handoff: take over its sections, and work on its task."),
     (
-        "memctl handoff accept HND-2025-11-04-001 --decline 2.2 --reason 'Not mine'",
+        "memctl team handoff accept HND-2025-11-04-001",
+        "Accept a handoff: take over its sections, and work on its task.",
+    ),
+    (
+        "memctl team handoff accept HND-2025-11-04-001 --decline 2.2 --reason 'Not mine'",
         "Accept a handoff without one of its sections.",
     ),
 )
@@ -169,7 +175,7 @@ def accept_command(ctx: click.Context, /, **given: Any) -> None:
 @command(
     "decline",
     (
-        "memctl handoff decline HND-2025-11-04-001 --reason 'No access to staging'",
+        "memctl team handoff decline HND-2025-11-04-001 --reason 'No access to staging'",
         "Decline a handoff, and give its sections back.",
     ),
 )
@@ -182,7 +188,7 @@ def decline_command(ctx: click.Context, /, **given: Any) -> None:
 @command(
     "withdraw",
     (
-        "memctl handoff withdraw HND-2025-11-04-001 --reason 'Done after all'",
+        "memctl team handoff withdraw HND-2025-11-04-001 --reason 'Done after all'",
         "Withdraw a handoff, and take its sections back.",
     ),
 )
@@ -194,8 +200,8 @@ def withdraw_command(ctx: click.Context, /, **given: Any) -> None:
 
 @command(
     "recover",
-    ("memctl handoff recover", "Repair handoffs that were interrupted, or that two clones answered."),
-    ("memctl handoff recover --remote origin", "Repair handoffs on the remote origin, too."),
+    ("memctl team handoff recover", "Repair handoffs that were interrupted, or that two clones answered."),
+    ("memctl team handoff recover --remote origin", "Repair handoffs on the remote origin, too."),
 )
 @text_option("--remote", metavar="NAME", help="Repair handoffs on this remote, too: fetch, change and push.")
 def recover_command(ctx: click.Context, /, remote: str) -> None:
@@ -217,7 +223,7 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
     wrong += handoff.read_all(snapshot)[1]
     output.faults(memory, wrong)
     if wrong:
-        output.note("hint: correct the files that can't be read, then run `memctl handoff recover` again")
+        output.note("hint: correct the files that can't be read, then run `memctl team handoff recover` again")
     elif not lines:
         output.note("nothing to repair: no handoff was interrupted or has contradictory answers")
     ctx.exit(REFUSED if wrong else OK)
@@ -244,7 +250,7 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
         output.text(f"{f'would {change.op}' if is_tried else write_command.past_tense(change.op)} {change.title}")
         output.note(
             f"the record of {item.record.id} is on another branch, which takes over the answer by `memctl sync` or "
-            "`memctl handoff recover`" + ("" if given["remote"] else "; --remote NAME and each sync share it")
+            "`memctl team handoff recover`" + ("" if given["remote"] else "; --remote NAME and each sync share it")
         )
     if status == ACCEPTED and not (given["as_json"] or given["dry_run"]):
         from memctl.pack import handoff_scope, item_sources
@@ -271,19 +277,22 @@ def _data(memory: Memory, item: Handoff) -> dict[str, Any]:
 
 _EXAMPLES = (
     (
-        'memctl handoff --to codex --section 2.1 --reason "Schema is done" --success "All tests pass"',
+        'memctl team handoff --to codex --section 2.1 --reason "Schema is done" --success "All tests pass"',
         "Hand over §2.1 with the next actions of your latest state.",
     ),
     (
-        'memctl handoff --to dba --type specialist --section 2.1 --task "A schema for refunds" -n',
+        'memctl team handoff --to dba --type specialist --section 2.1 --task "A schema for refunds" -n',
         "Print the package for a specialist, and record nothing.",
     ),
     (
-        'memctl handoff --to lead --from codex --type emergency --reason "It stopped answering"',
+        'memctl team handoff --to lead --from codex --type emergency --reason "It stopped answering"',
         "Hand over the work of the agent codex, which failed, to the agent lead.",
     ),
-    ("memctl handoff list", "List handoffs that wait for an answer, those to you first."),
-    ("memctl handoff accept HND-2025-11-04-001", "Accept a handoff: take over its sections, and work on its task."),
+    ("memctl team handoff list", "List handoffs that wait for an answer, those to you first."),
+    (
+        "memctl team handoff accept HND-2025-11-04-001",
+        "Accept a handoff: take over its sections, and work on its task.",
+    ),
 )
 
 
@@ -359,7 +368,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     if not taker:
         raise MemctlError(
             "the option --to, which names the agent that takes over, is missing",
-            "`memctl handoff --to AGENT` hands work over, `memctl handoff list` lists handoffs",
+            "`memctl team handoff --to AGENT` hands work over, `memctl team handoff list` lists handoffs",
             USAGE,
         )
     flags, remote = take_flags(given), given.pop("remote")
@@ -432,7 +441,7 @@ def _print_offer(memory: Memory, offered: OfferOutcome, options: PackOptions, fl
         if flags["dry_run"]:
             raise
         lost = f"the handoff {change.title} is recorded, but its package could not be written: {error.message}"
-        raise MemctlError(lost, f"`memctl handoff show {name}` prints the package") from None
+        raise MemctlError(lost, f"`memctl team handoff show {name}` prints the package") from None
     verb, transferred = ("would record", "would transfer") if flags["dry_run"] else ("recorded", "transferred")
     moved = f", {transferred} {', '.join(request.sections)} to {request.to_agent_id}" if request.sections else ""
     output.note(*package.report.lines, f"{verb} {change.title}{moved}")

@@ -1,4 +1,4 @@
-"""The command `memctl impact`: show which pages and documents a change of files affects."""
+"""The command `memctl page impact`: show which pages and documents a change of files affects."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _IN_WORDS = {
 
 
 class ImpactQuery(msgspec.Struct, frozen=True):
-    """What a call of `memctl impact` asks about: the changed files, and the snapshot of the memory in which to look.
+    """What `memctl page impact` is asked about: the changed files, and the snapshot of the memory in which to look.
 
     - `source`: where the changes are: "disk", "index" or a range of commits such as "main..HEAD".
     - `at`: the id of the commit at the end of that range, "" for disk and index.
@@ -72,19 +72,22 @@ class ImpactQuery(msgspec.Struct, frozen=True):
 
 @command(
     "impact",
-    ("memctl impact", "Show which pages and documents the uncommitted changes affect."),
+    ("memctl page impact", "Show which pages and documents the uncommitted changes affect."),
     (
-        "memctl impact --staged --strict",
+        "memctl page impact --staged --strict",
         "Show what the staged files affect; exit with 1 if a page is stale (for hooks).",
     ),
-    ("memctl impact main...HEAD", "Review a branch: records on its code, rejected options, stale pages, new findings."),
     (
-        "memctl impact main...HEAD --format markdown --fail-on rejected",
+        "memctl page impact main...HEAD",
+        "Review a branch: records on its code, rejected options, stale pages, new findings.",
+    ),
+    (
+        "memctl page impact main...HEAD --format markdown --fail-on rejected",
         "Print it as a comment; exit with 1 if a rejected option is back.",
     ),
-    ("memctl impact --branches", "Show where open branches decide the same thing, or change the same record."),
-    ("memctl impact src/payment --as fix", "Show what a bug fix in these files would affect."),
-    ("memctl impact --all", "List every stale page, also those that the changes do not affect."),
+    ("memctl page impact --branches", "Show where open branches decide the same thing, or change the same record."),
+    ("memctl page impact src/payment --as fix", "Show what a bug fix in these files would affect."),
+    ("memctl page impact --all", "List every stale page, also those that the changes do not affect."),
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS | REV..REV | BASE...HEAD]")
 @flag_option("--branches", help="Show where open branches, as last fetched, decide the same or change one record.")
@@ -145,7 +148,9 @@ def impact_command(
     else:
         _print(memory, reaches, stale)
         if not query.changes:
-            output.note(_no_changes(query) + ("" if everything else "; `memctl impact --all` lists every stale page"))
+            output.note(
+                _no_changes(query) + ("" if everything else "; `memctl page impact --all` lists every stale page")
+            )
     output.faults(memory, snapshot.outline.faults)  # an unreadable page may be stale too
     classes = {ERROR if item.is_error else item.kind for item in review or ()}
     is_refused = (strict and (stale or snapshot.outline.faults)) or classes.intersection(fail_on)
@@ -161,7 +166,7 @@ def _review(memory: Memory, query: ImpactQuery, style: str, fail_on: tuple[str, 
     if not query.base:
         if fail_on or style not in ("text", "json"):
             option = "--fail-on" if fail_on else f"--format {style}"
-            raise MemctlError(f"{option} is for the review of a branch", "`memctl impact BASE...HEAD`", USAGE)
+            raise MemctlError(f"{option} is for the review of a branch", "`memctl page impact BASE...HEAD`", USAGE)
         return None
     from memctl.check import branch_review  # what is asked of files needs no rules
 
@@ -190,7 +195,7 @@ def _print_review(source: str, review: list[ReviewItem], style: str) -> None:
 def _no_changes(query: ImpactQuery) -> str:
     """Return the sentence for changes without files, which says what was compared."""
     if query.source == "disk":
-        return "no file differs from the last commit: `memctl impact HEAD~1..HEAD` shows what that commit affects"
+        return "no file differs from the last commit: `memctl page impact HEAD~1..HEAD` shows what that commit affects"
     return "no file is staged" if query.source == "index" else f"no file differs in {query.source}"
 
 
@@ -220,7 +225,7 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     rows = impact.by_subject(commit for commit in commits if commit.commit not in boundary)
     snapshot = load.revision(memory, after)
     if not snapshot.names(""):
-        hint = "end the range at a commit that has a memory, or give files: `memctl impact PATH`"
+        hint = "end the range at a commit that has a memory, or give files: `memctl page impact PATH`"
         raise MemctlError(f"the revision {second or 'HEAD'} has no memory", hint)
     return ImpactQuery(paths[0], snapshot, after, changes, rows, base)
 
@@ -232,7 +237,9 @@ def _named_files(memory: Memory, disk: Snapshot, folder: Path, paths: tuple[str,
         for text in paths:
             with suppress(MemctlError):
                 commit = memory.repository.resolve(text)[:10]
-                error.hint = f"{text} is the commit {commit}: `memctl impact {text}...HEAD` reviews what came after it"
+                error.hint = (
+                    f"{text} is the commit {commit}: `memctl page impact {text}...HEAD` reviews what came after it"
+                )
         raise
 
 
@@ -263,7 +270,7 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
     if unsought:
         output.note(
             f"hint: memctl has not searched for a new path of {quantity(unsought, 'missing file')}; correct the other"
-            " references above, then run `memctl impact` again"
+            " references above, then run `memctl page impact` again"
         )
 
 
@@ -300,7 +307,7 @@ def _print_stale(memory: Memory, item: StalePage) -> None:
         if item.broken
         else "when the page agrees with the files, run "
     )
-    output.text(f"    {first}`memctl review {item.page.id}`")
+    output.text(f"    {first}`memctl page review {item.page.id}`")
 
 
 def _data(memory: Memory, query: ImpactQuery, reaches: list[Reach], stale: list[StalePage]) -> dict[str, Any]:

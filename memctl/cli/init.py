@@ -180,7 +180,9 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
         _run_all(ctx, memory.folder.parent, steps)
     elif steps:
         output.text("\n".join(step.line for step in steps))
-        output.note("hint: `memctl init --sections --yes` adds all these sections, `memctl section edit` renames one")
+        output.note(
+            "hint: `memctl init --sections --yes` adds all these sections, `memctl page section edit` renames one"
+        )
     else:
         output.note("no section to propose: no other folder of the repository looks like a part of the project")
     if left and not as_json:

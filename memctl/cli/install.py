@@ -389,10 +389,10 @@ def install_command(ctx: click.Context, /, target: str | None, **values: Any) ->
     `cron` prints a crontab line or a CI job that runs `memctl maintain` every night, and writes nothing. `mcp` prints
     the settings with which a program starts `memctl mcp`.
 
-    `github` and `gitlab` write a workflow for the hosting site. On each pull request it runs `memctl impact`, writes
-    what that says in one comment (for forks in the job's summary), and fails on new errors of `memctl check`. After a
-    push to the default branch it runs `memctl render`, and commits or, if the branch is protected, proposes the
-    documents.
+    `github` and `gitlab` write a workflow for the hosting site. On each pull request it runs `memctl page impact`,
+    writes what that says in one comment (for forks in the job's summary), and fails on new errors of `memctl check`.
+    After a push to the default branch it runs `memctl page render`, and commits or, if the branch is protected,
+    proposes the documents.
 
     Installing trusts the clone (`git config memctl.trusted`): in an untrusted one the hooks of agents neither write nor
     show records, and an agent may install nothing.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,9 @@ import click
 from memctl import __version__
 from memctl.cli import terminal
 from memctl.cli.command import flag_option
-from memctl.cli.command_list import MODULES, SYNONYMS, all_commands, of_kinds, write_help
+from memctl.cli.command_list import GROUPS, MODULES, PAGED, SYNONYMS, all_commands, load, of_kinds, write_help
 from memctl.cli.startup import Start
 from memctl.errors import BUG, INTERRUPTED, OK, UNANSWERED, USAGE, MemctlError, incomplete_installation
-
-# Commands with output to read, which goes through Git's pager if it is longer than the terminal.
-_PAGED = (
-    "status", "list", "search", "show", "next", "index", "why", "impact", "log", "diff", "check", "rehydrate", "guide",
-    "help",
-)  # fmt: skip
 
 
 def _command_of(name: str) -> click.Command | None:
@@ -41,23 +35,17 @@ class Memctl(click.Group):
         return [name for group in all_commands().values() for name in group]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in MODULES:
-            return _command_of(cmd_name)
-        import memctl.record  # noqa: F401  # before a module that imports msgspec by itself
-
-        module = import_module(f"memctl.cli.{MODULES[cmd_name]}")
-        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
-        return command
+        return load(cmd_name) if cmd_name in MODULES else _command_of(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] in SYNONYMS:
-            args = [SYNONYMS[args[0]], *args[1:]]
+            args = [*SYNONYMS[args[0]].split(), *args[1:]]
         if args and args[0] not in MODULES and args[0] not in of_kinds() and not args[0].startswith("-"):
             from memctl.cli import usage_errors
 
-            raise usage_errors.unknown_command(args[0], self.list_commands(ctx))
+            raise usage_errors.unknown_command(args[0], [*self.list_commands(ctx), *chain(*GROUPS.values())])
         ctx.obj.work_in(ctx.params.get("folder"))
         return super().resolve_command(ctx, args)
 
@@ -85,7 +73,7 @@ def cli(ctx: click.Context, /, folder: Path | None, no_pager: bool) -> Any:
     if os.environ.get("NO_COLOR"):
         ctx.color = False
     is_alone = ctx.invoked_subcommand is None
-    if not no_pager and (is_alone or ctx.invoked_subcommand in _PAGED):
+    if not no_pager and (is_alone or ctx.invoked_subcommand in PAGED):
         terminal.hold()
     if is_alone:
         return _status(ctx, folder)

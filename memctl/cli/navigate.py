@@ -1,4 +1,4 @@
-"""The commands `memctl show`, which prints records and pages, and `memctl index`, which lists the § markers."""
+"""The commands `memctl show`, which prints records and pages, and `memctl page index`, which lists the § markers."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
 
 @command(
     "index",
-    ("memctl index", "List sections, pages of details and headings, with their markers."),
-    ("memctl index --tokens", "List all markers with the number of tokens that an agent loads by each."),
-    ("memctl index --json --at v1.0", "Print the index of a release as JSON."),
+    ("memctl page index", "List sections, pages of details and headings, with their markers."),
+    ("memctl page index --tokens", "List all markers with the number of tokens that an agent loads by each."),
+    ("memctl page index --json --at v1.0", "Print the index of a release as JSON."),
 )
 @flag_option(
     "--tokens",

@@ -74,9 +74,12 @@ def prompt_command() -> None:
 
 @command(
     "system",
-    ('memctl prompt system --agent codex --task "refunds by card"', "Print a system prompt for an agent and a task."),
     (
-        'memctl prompt system --role-file role.md --criterion "All tests pass"',
+        'memctl context prompt system --agent codex --task "refunds by card"',
+        "Print a system prompt for an agent and a task.",
+    ),
+    (
+        'memctl context prompt system --role-file role.md --criterion "All tests pass"',
         "Print a system prompt with a role from a file.",
     ),
     group=prompt_command,
@@ -122,9 +125,12 @@ def system(
 
 @command(
     "user",
-    ('memctl prompt user "Why does checkout time out?"', "Print a question, and what in the memory is relevant to it."),
     (
-        "echo 'Fix the pool' | memctl prompt user - --format xml --budget 8000",
+        'memctl context prompt user "Why does checkout time out?"',
+        "Print a question, and what in the memory is relevant to it.",
+    ),
+    (
+        "echo 'Fix the pool' | memctl context prompt user - --format xml --budget 8000",
         "Read the user's message from standard input, and print XML.",
     ),
     group=prompt_command,
@@ -157,11 +163,11 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
 @command(
     "load",
     (
-        "echo 'Please load §3.1.2 and §4.src/pay.py' | memctl load",
+        "echo 'Please load §3.1.2 and §4.src/pay.py' | memctl context load",
         "Print the sections and files that an agent's reply asks for.",
     ),
     (
-        "memctl load reply.txt --format xml --budget 20000 --json",
+        "memctl context load reply.txt --format xml --budget 20000 --json",
         "Read an agent's reply from a file; the JSON also lists what the agent no longer needs.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The commands `memctl project`, `section` and `detail`, which write the pages of the memory.
+"""The commands `memctl page project`, `section` and `detail`, which write the pages of the memory.
 
 The pages are the project's page, a page for each section, and pages of details of sections (levels 1 to 3).
 """
@@ -207,7 +207,7 @@ def _set_project(ctx: click.Context, given: dict[str, Any]) -> None:
         return plan, written
 
     if not _is_given({name: value for name, value in given.items() if name not in FLAGS}):
-        raise MemctlError("no option says what to set", "`memctl project set -h` lists the options", USAGE)
+        raise MemctlError("no option says what to set", "`memctl page project set -h` lists the options", USAGE)
     _carry_out(ctx, given, prepare)
 
 
@@ -247,8 +247,11 @@ def _remove(kind: PageKind) -> Callable[..., None]:
 def _list(kind: PageKind) -> click.Command:
     @command(
         "list",
-        (f"memctl {kind.name} list", f"List all {kind.name}s by number."),
-        (f"memctl {kind.name} list --json --at v1.0", f"List the {kind.name}s of a release with their texts, as JSON."),
+        (f"memctl page {kind.name} list", f"List all {kind.name}s by number."),
+        (
+            f"memctl page {kind.name} list --json --at v1.0",
+            f"List the {kind.name}s of a release with their texts, as JSON.",
+        ),
     )
     @json_option
     @at_option
@@ -262,7 +265,7 @@ def _list(kind: PageKind) -> click.Command:
         elif listed:
             output.columns([_row(page) for page in listed])
         elif not faults:
-            output.note(f"there are no {kind.name}s; `memctl {kind.name} add TITLE` adds one")
+            output.note(f"there are no {kind.name}s; `memctl page {kind.name} add TITLE` adds one")
         output.faults(memory, faults)
         ctx.exit(REFUSED if faults else OK)
 
@@ -292,8 +295,8 @@ def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -
     remove = command_of(
         "remove", _remove(kind), f"Remove a {kind.name}; Git keeps its text.",
         [marker, click.Option(["--discard"], is_flag=True, help="Also remove a page with uncommitted edits.")],
-        (f"memctl {kind.name} remove §{kind.level}.3", f"Remove a {kind.name} with no record or page below it."),
-        (f"memctl {kind.name} remove §{kind.level}.3 --dry-run", "Show what would be removed, and remove nothing."),
+        (f"memctl page {kind.name} remove §{kind.level}.3", f"Remove a {kind.name} with no record or page below it."),
+        (f"memctl page {kind.name} remove §{kind.level}.3 --dry-run", "Show what would be removed; remove nothing."),
     )  # fmt: skip
     for member in (add, edit, _list(kind), remove):
         group.add_command(member)
@@ -309,9 +312,9 @@ project_command.add_command(
         _set_project,
         "Set fields of the project's page. An option sets its field, an empty text clears it; other fields stay.",
         _options(PROJECT, "title", "completion_percentage"),
-        ('memctl project set --goal "An API for 50,000 users at once"', "Set the goal of the project."),
+        ('memctl page project set --goal "An API for 50,000 users at once"', "Set the goal of the project."),
         (
-            'memctl project set --completion 45 --status "Payment in progress" --priority "PCI review"',
+            'memctl page project set --completion 45 --status "Payment in progress" --priority "PCI review"',
             "Set completion, status and priorities of the project.",
         ),
     )
@@ -322,10 +325,10 @@ section_command = _group(
     command_of(
         "add", _add(SECTION), "Add a section.",
         [_TITLE, *_options(SECTION, "number", "completion_percentage", "weight", "paths")],
-        ('memctl section add "Payment" --path "src/payment/**" --overview "Takes money."',
+        ('memctl page section add "Payment" --path "src/payment/**" --overview "Takes money."',
          "Add a section with its code and its text."),
-        ("memctl section add --file payment.md", "Add a section with the text of a file (- for standard input)."),
-        ('memctl section add "Payment" --edit', "Add a section, and write its text in your editor."),
+        ("memctl page section add --file payment.md", "Add a section with the text of a file (- for standard input)."),
+        ('memctl page section add "Payment" --edit', "Add a section, and write its text in your editor."),
     ),
     command_of(
         "edit", _edit(SECTION), f"Change a section.\n\n{_EDIT}",
@@ -333,9 +336,9 @@ section_command = _group(
             _marker("§2.N"),
             *_options(SECTION, "title", "completion_percentage", "weight", "paths"),
         ],
-        ('memctl section edit §2.3 --completion 60 --next "Refunds"', "Set completion and next action of a section."),
-        ('memctl section edit §2.3 --status ""', "Clear the status of a section."),
-        ("memctl section edit §2.3", "Edit the text of a section in your editor."),
+        ('memctl page section edit §2.3 --completion 60 --next "Refunds"', "Set completion and next action."),
+        ('memctl page section edit §2.3 --status ""', "Clear the status of a section."),
+        ("memctl page section edit §2.3", "Edit the text of a section in your editor."),
     ),
 )  # fmt: skip
 detail_command = _group(
@@ -344,15 +347,15 @@ detail_command = _group(
     command_of(
         "add", _add(DETAIL), "Add a page of details. Its `## ` headings get the markers §3.N.1, §3.N.2 and so on.",
         [_TITLE, *_options(DETAIL, "number", "section", "code_refs")],
-        ('memctl detail add "Tokens" --section §2.2 --code src/auth/jwt.py --file tokens.md',
+        ('memctl page detail add "Tokens" --section §2.2 --code src/auth/jwt.py --file tokens.md',
          "Add a page of details with the text of a file."),
-        ('memctl detail add "Tokens" --section §2.2 --edit', "Add a page of details; write its text in your editor."),
+        ('memctl page detail add "Tokens" --section §2.2 --edit', "Add a page, and write its text in your editor."),
     ),
     command_of(
         "edit", _edit(DETAIL), f"Change a page of details.\n\n{_EDIT}",
         [_marker("§3.N"), *_options(DETAIL, "title", "section", "code_refs")],
-        ("memctl detail edit §3.1 --file tokens.md", "Replace the text of a page of details."),
-        ("memctl detail edit §3.1 --code src/auth/jwt.py --code src/auth/keys.py",
+        ("memctl page detail edit §3.1 --file tokens.md", "Replace the text of a page of details."),
+        ("memctl page detail edit §3.1 --code src/auth/jwt.py --code src/auth/keys.py",
          "Set the files that a page of details is about."),
     ),
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""The commands `memctl policy …`: judge when agents should work in parallel, and when to compress a context.
+"""The commands `memctl context policy …`: judge when agents should work in parallel, and when to compress a context.
 
-`memctl policy threshold` judges whether `scs_threshold` in config.yaml fits: the limit, in tokens, for what the
+`memctl context policy threshold` judges whether `scs_threshold` in config.yaml fits: the limit, in tokens, for what the
 contexts of all agents at work have in common (the shared slice).
 """
 
@@ -47,9 +47,9 @@ _threshold_option = number_option(
 
 @command(
     "threshold",
-    ("memctl policy threshold", "Judge whether the threshold of the shared slice fits, by memctl's log."),
-    ("memctl policy threshold scs.jsonl", "Judge whether the threshold fits, by a log of your own."),
-    ("memctl policy threshold - --json", "Read a log from standard input, and print the review as JSON."),
+    ("memctl context policy threshold", "Judge whether the threshold of the shared slice fits, by memctl's log."),
+    ("memctl context policy threshold scs.jsonl", "Judge whether the threshold fits, by a log of your own."),
+    ("memctl context policy threshold - --json", "Read a log from standard input, and print the review as JSON."),
     group=policy_command,
     cls=token_counter.MultiFileCommand,
 )
@@ -105,7 +105,7 @@ _inputs = options(
         "--state",
         "described",
         metavar="FILE",
-        help="A YAML or JSON file with values in place of measured ones; `memctl policy parallel -h` lists its keys.",
+        help="A YAML or JSON file with values to use instead; `memctl context policy parallel -h` lists its keys.",
     ),
     text_option(
         "--workflow",
@@ -253,15 +253,15 @@ def _context(source: str, around: token_counter.Surroundings) -> Context:
 @command(
     "parallel",
     (
-        "memctl policy parallel agent-a.xml agent-b.xml",
+        "memctl context policy parallel agent-a.xml agent-b.xml",
         "Judge whether two agents may start together; exit with 1 if not.",
     ),
     (
-        "memctl policy parallel *.xml --delta 500 --plan src/*.py",
+        "memctl context policy parallel *.xml --delta 500 --plan src/*.py",
         "Judge whether agents may start if they will read these files and together return 500 tokens.",
     ),
     (
-        "memctl policy parallel *.xml --state state.yaml --json",
+        "memctl context policy parallel *.xml --state state.yaml --json",
         "Judge with values that memctl can't measure, from a file, and print JSON.",
     ),
     group=policy_command,
@@ -311,9 +311,12 @@ def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tup
 
 @command(
     "triggers",
-    ("memctl policy triggers window.md", "Show which triggers for a compression fire, and how to compress."),
-    ("memctl policy triggers window.md --plan src/*.py", "Show which triggers would fire once these files are read."),
-    ("memctl policy triggers window.md --state state.yaml --strict", "Exit with 1 if any trigger fires."),
+    ("memctl context policy triggers window.md", "Show which triggers for a compression fire, and how to compress."),
+    (
+        "memctl context policy triggers window.md --plan src/*.py",
+        "Show which triggers would fire once these files are read.",
+    ),
+    ("memctl context policy triggers window.md --state state.yaml --strict", "Exit with 1 if any trigger fires."),
     group=policy_command,
     cls=token_counter.MultiFileCommand,
 )
@@ -334,7 +337,7 @@ def triggers_command(
 
     The answer has nine triggers; the smallest kind of summary that is enough (micro up to 50 tokens, phase up to 300,
     macro up to 800); and the ways to make the context smaller, best first, with what each saves. In a repository with a
-    memory, the result is logged. `memctl policy parallel -h` lists the keys of a --state file.
+    memory, the result is logged. `memctl context policy parallel -h` lists the keys of a --state file.
     """
     batch = _Batch(ctx, sources, inputs)
     count = batch.around.counter.tokens

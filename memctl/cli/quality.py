@@ -1,4 +1,4 @@
-"""The command `memctl quality`: judge a pack or a prompt by measures such as relevance, redundancy and staleness."""
+"""The command `memctl context quality`: judge a pack or a prompt by relevance, redundancy, staleness and more."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ _STATES = {None: "-", True: "ok", False: "missed"}  # of a target
 
 @command(
     "quality",
-    ("memctl rehydrate | memctl quality -", "Judge a pack before you paste it into a prompt."),
-    ('memctl quality prompt.md --task "fix the checkout timeout"', "Judge how much of a prompt is relevant to a task."),
-    ("memctl quality context.xml --blocks", "List the blocks of a text, each with its measured values."),
+    ("memctl rehydrate | memctl context quality -", "Judge a pack before you paste it into a prompt."),
     (
-        "memctl quality messages.json --json --strict",
+        'memctl context quality prompt.md --task "fix the checkout timeout"',
+        "Judge how much of a prompt is relevant to a task.",
+    ),
+    ("memctl context quality context.xml --blocks", "List the blocks of a text, each with its measured values."),
+    (
+        "memctl context quality messages.json --json --strict",
         "Judge messages, print JSON, and exit with 1 if a metric misses its target.",
     ),
 )

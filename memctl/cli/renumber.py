@@ -85,7 +85,7 @@ def _owner_hints(memory: Memory, made: renumber.Renumbering) -> Iterator[str]:
     for holder in pages:
         if held := state.live(holder.name, memory.now):
             moved = f"{holder.now} {holder.title!r}"
-            commands = f"`memctl own release {holder.name[1:]}` and `memctl own acquire {holder.now[1:]}`"
+            commands = f"`memctl team own release {holder.name[1:]}` and `memctl team own acquire {holder.now[1:]}`"
             yield f"hint: {held.description}; if the owner meant {moved}, {held.owner_agent_id} should run {commands}"
 
 
@@ -110,7 +110,7 @@ def _to_conclude(memory: Memory, result: Outcome, within: renumber.StagedMerge |
             yield (
                 "hint: "
                 + ("resolve the conflicts, `git add` the files, then " if others else "")
-                + (f"`memctl render`, {stage}, " if rendered else "")
+                + (f"`memctl page render`, {stage}, " if rendered else "")
                 + "`git commit --no-edit`"
             )
         else:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 # Commands that do not need to know which files of the memory differ from HEAD.
 _NOT_ASKING = (
     "init", "demo", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window", "hook",
-    "guide", "mcp", "help",
+    "mcp", "help",
 )  # fmt: skip
+_GROUPS = {"page", "context", "team"}
 _WITH_SETTINGS = ("status", "search")  # commands that need settings of memctl which Git can list meanwhile
 _WITHOUT = {"--at", "-h", "--help"}  # options with which no command needs to know it
 
@@ -48,6 +49,7 @@ class Start:
         rest = list(arguments)
         while rest[:1] == ["-C"] and rest[1:]:
             self.folder, rest = Path(rest[1]), rest[2:]
+        rest = rest[1:] if rest[:1] and rest[0] in _GROUPS else rest
         if rest and not rest[0].startswith("-") and rest[0] not in _NOT_ASKING and _WITHOUT.isdisjoint(rest):
             self._ask(settings=rest[0] in _WITH_SETTINGS)
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 _FEW_PAGES = 3  # stale pages to name
 _OF_DOCUMENTS = {
-    "never rendered": "the documents were never rendered: run `memctl render`, or let a workflow run it",
-    "behind": "the documents are behind the memory: run `memctl render`, or let a workflow run it",
+    "never rendered": "the documents were never rendered: run `memctl page render`, or let a workflow run it",
+    "behind": "the documents are behind the memory: run `memctl page render`, or let a workflow run it",
     "on every branch": "the documents are rendered on every branch, where pull requests conflict: `memctl init --docs "
-    "default-branch` leaves them to `memctl render` (--docs true: as now)",
+    "default-branch` leaves them to `memctl page render` (--docs true: as now)",
 }
 
 
@@ -254,7 +254,7 @@ def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
     if stale := data["stale_pages"]:
         yield _stale_line(stale)
     if (number := data["records_since_overview"]) >= MANY_RECORDS:
-        yield f"{number:,} records are newer than the project's page: check the page, then run `memctl review §1.0`"
+        yield f"{number:,} records are newer than the project's page: check it, then run `memctl page review §1.0`"
     for entry in data.get("pending", ()):
         late = f" since {entry['since']}" if entry["overdue"] else ""
         reason = " ".join((entry["why"] or "not committed").split())
@@ -285,4 +285,4 @@ def _stale_line(stale: Sequence[dict[str, Any]]) -> str:
         f"{page['id']} {some([path.rpartition('/')[2] for path in page['files']], 1)}" for page in stale[:_FEW_PAGES]
     ]
     more = [f"and {len(stale) - _FEW_PAGES:,} more"] if len(stale) > _FEW_PAGES else []
-    return f"stale pages: {len(stale):,} ({', '.join([*shown, *more])}); `memctl impact --all` says why"
+    return f"stale pages: {len(stale):,} ({', '.join([*shown, *more])}); `memctl page impact --all` says why"

@@ -1,4 +1,4 @@
-"""The command `memctl summarize`: show what is in a large file, within a token budget."""
+"""The command `memctl context summarize`: show what is in a large file, within a token budget."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from memctl.sources.summary import BUDGET, summary
 
 @command(
     "summarize",
-    ("memctl summarize src/payment/api.py", "Print an outline of a large file, in at most 500 tokens."),
+    ("memctl context summarize src/payment/api.py", "Print an outline of a large file, in at most 500 tokens."),
     (
-        "memctl summarize §4.payment.api --budget 1000",
+        "memctl context summarize §4.payment.api --budget 1000",
         "Print an outline of a file that is named by its § marker, in at most 1,000 tokens.",
     ),
-    ("memctl summarize server.log --at v1.0 --json", "Print the outline of a file of a release as JSON."),
+    ("memctl context summarize server.log --at v1.0 --json", "Print the outline of a file of a release as JSON."),
 )
 @click.argument("path", metavar="PATH|§4.…")
 @number_option("--budget", default=BUDGET, help="Maximum number of tokens of the outline.")

@@ -1,4 +1,4 @@
-"""The commands `memctl own …` and `memctl coordination …`: who may write in which section, and who works on what."""
+"""The commands `memctl team …` and `memctl team own …`: who works on what, and who may write in which section."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import Group, command, complete, flag_option, json_option, options, section_named, text_options
+from memctl.cli.groups import Members
 from memctl.cli.write_command import real_text
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
@@ -86,9 +87,7 @@ def carry_out(
         output.note("nothing to change")
 
 
-own_command = Group(
-    "own", help="Show who owns which section; acquire, release and transfer sections.", no_args_is_help=True
-)
+own_command = Group("own", help="Show who owns which section; acquire, release and transfer sections.", default="list")
 _sections = click.argument(
     "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
 )
@@ -101,13 +100,13 @@ _force = flag_option("--force", help="Act even though another agent owns the sec
 @command(
     "acquire",
     (
-        "memctl own acquire §2.1 --for 4h --reason 'New schema'",
+        "memctl team own acquire §2.1 --for 4h --reason 'New schema'",
         "Own a section for four hours, in which nobody else may write to it.",
     ),
-    ("memctl own acquire §2.1 §3.2 --type shared-write", "Own sections to which all agents may write."),
-    ("memctl own acquire §3.2 --reader elena", "Let only yourself and Elena read a page of details."),
-    ("memctl own acquire §1.0 --type read-only", "Own the project's page, and let nobody write to it."),
-    ("memctl own acquire §2.1 --reason ''", "Remove the reason of an ownership, and still own the section."),
+    ("memctl team own acquire §2.1 §3.2 --type shared-write", "Own sections to which all agents may write."),
+    ("memctl team own acquire §3.2 --reader elena", "Let only yourself and Elena read a page of details."),
+    ("memctl team own acquire §1.0 --type read-only", "Own the project's page, and let nobody write to it."),
+    ("memctl team own acquire §2.1 --reason ''", "Remove the reason of an ownership, and still own the section."),
     group=own_command,
 )
 @_sections
@@ -159,7 +158,7 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
     carry_out(memory, plan, flags, lambda result: _ownership_lines(result.step.state, markers))
 
 
-@command("release", ("memctl own release §2.1", "Release a section."), group=own_command,)  # fmt: skip
+@command("release", ("memctl team own release §2.1", "Release a section."), group=own_command,)  # fmt: skip
 @_sections
 @_force
 @agreeing
@@ -174,7 +173,7 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
 
 @command(
     "transfer",
-    ("memctl own transfer §2.1 --to elena --reason 'She knows the schema'", "Give a section to another agent."),
+    ("memctl team own transfer §2.1 --to elena --reason 'She knows the schema'", "Give a section to another agent."),
     group=own_command,
 )
 @_sections
@@ -192,8 +191,8 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
 
 @command(
     "list",
-    ("memctl own list", "List all owned sections."),
-    ("memctl own list --agent elena --json", "List the sections of one agent, for a program."),
+    ("memctl team own list", "List all owned sections."),
+    ("memctl team own list --agent elena --json", "List the sections of one agent, for a program."),
     group=own_command,
 )
 @click.option("--agent", default="", help="List only the sections that this agent owns.")
@@ -224,10 +223,10 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
 @command(
     "check",
     (
-        "memctl own check §2.1 src/auth/jwt.py",
+        "memctl team own check §2.1 src/auth/jwt.py",
         "Print whether you may write to a section and a file; exit with 1 if not.",
     ),
-    ("memctl own check §3.2 --read --agent elena", "Print whether Elena may read a page of details."),
+    ("memctl team own check §3.2 --read --agent elena", "Print whether Elena may read a page of details."),
     group=own_command,
 )
 @click.argument("places", metavar="§2.N|PATH…", nargs=-1, required=True)
@@ -295,19 +294,17 @@ def _describe(held: Ownership) -> str:
     )
 
 
-coordination_command = Group(
-    "coordination", help="Show which agents are at work, on what, and what blocks them.", no_args_is_help=True
-)
+team_command = Members("team", help="Show who is at work; own sections, hand work to other agents.", default="show")
 
 
 @command(
     "show",
-    ("memctl coordination show", "Show agents at work, owners of sections, and blockers."),
+    ("memctl team show", "Show agents at work, owners of sections, and blockers."),
     (
-        "memctl coordination show --remote origin --json",
+        "memctl team show --remote origin --json",
         "Show the shared state with what others have pushed to origin, as JSON.",
     ),
-    group=coordination_command,
+    group=team_command,
 )
 @_fetch_option
 @json_option
@@ -324,8 +321,8 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
 
 @command(
     "join",
-    ("memctl coordination join --task 'Refunds'", "Tell the other agents that you are at work, and on what."),
-    group=coordination_command,
+    ("memctl team join --task 'Refunds'", "Tell the other agents that you are at work, and on what."),
+    group=team_command,
 )
 @click.option("--task", default="", metavar="TEXT", callback=real_text, help="The task that you work on.")
 @agreeing
@@ -337,8 +334,8 @@ def join_command(ctx: click.Context, /, task: str, **flags: Any) -> None:
 
 @command(
     "leave",
-    ("memctl coordination leave --release", "Tell the other agents that you have stopped, and release your sections."),
-    group=coordination_command,
+    ("memctl team leave --release", "Tell the other agents that you have stopped, and release your sections."),
+    group=team_command,
 )
 @click.option("--agent", default="", help="Take this other agent off the list instead of yourself; needs --reason.")
 @flag_option("--release", help="Also release all sections that the agent owns.")
@@ -353,9 +350,9 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **flags: Any
 
 @command(
     "assign",
-    ("memctl coordination assign elena 'Write the refund worker'", "Assign a task to an agent."),
-    ("memctl coordination assign elena 'Write the refund worker' --remove", "Take a task away from an agent."),
-    group=coordination_command,
+    ("memctl team assign elena 'Write the refund worker'", "Assign a task to an agent."),
+    ("memctl team assign elena 'Write the refund worker' --remove", "Take a task away from an agent."),
+    group=team_command,
 )
 @click.argument("agent")
 @click.argument("task")
@@ -370,8 +367,8 @@ def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, *
 
 @command(
     "block",
-    ("memctl coordination block 'Staging is down'", "Tell all agents that nobody can continue."),
-    group=coordination_command,
+    ("memctl team block 'Staging is down'", "Tell all agents that nobody can continue."),
+    group=team_command,
 )
 @click.argument("text", callback=real_text)
 @agreeing
@@ -383,8 +380,8 @@ def block_command(ctx: click.Context, /, text: str, **flags: Any) -> None:
 
 @command(
     "unblock",
-    ("memctl coordination unblock 'Staging is down'", "Tell all agents that the blocker is gone."),
-    group=coordination_command,
+    ("memctl team unblock 'Staging is down'", "Tell all agents that the blocker is gone."),
+    group=team_command,
 )
 @click.argument("blocker")
 @agreeing
@@ -395,9 +392,9 @@ def unblock_command(ctx: click.Context, /, blocker: str, **flags: Any) -> None:
 
 @command(
     "share",
-    ("memctl coordination share staging 'elena, until noon'", "Tell all agents about a shared resource."),
-    ("memctl coordination share staging ''", "Remove it."),
-    group=coordination_command,
+    ("memctl team share staging 'elena, until noon'", "Tell all agents about a shared resource."),
+    ("memctl team share staging ''", "Remove it."),
+    group=team_command,
 )
 @click.argument("name")
 @click.argument("value")

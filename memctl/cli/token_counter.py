@@ -43,8 +43,8 @@ def model_of(given: str | None, memory: Memory | None) -> str:
 def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = None) -> Counter:
     """Return the token counter for a model; raises MemctlError for an unknown model.
 
-    With a memory, counts are corrected by the factor that `memctl tokens --calibrate` has learned for the model in this
-    clone. `tokenizer` is the model's own tokenizer, None to count with memctl's.
+    With a memory, counts are corrected by the factor that `memctl context tokens --calibrate` has learned for the model
+    in this clone. `tokenizer` is the model's own tokenizer, None to count with memctl's.
     """
     if memory is None:
         return Counter(family_of(model), tokenizer=tokenizer)

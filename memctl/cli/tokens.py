@@ -1,4 +1,4 @@
-"""The command `memctl tokens`: count tokens, and correct later counts by those that models have reported."""
+"""The command `memctl context tokens`: count tokens, and correct later counts by those that models have reported."""
 
 from __future__ import annotations
 
@@ -55,18 +55,21 @@ class _Row(msgspec.Struct, frozen=True):
 
 @command(
     "tokens",
-    ("memctl tokens src/*.py README.md", "Count the tokens of files, as the default model counts them."),
-    ("git diff | memctl tokens - --model gpt-5", "Count the tokens of standard input, as one model counts them."),
+    ("memctl context tokens src/*.py README.md", "Count the tokens of files, as the default model counts them."),
     (
-        "memctl tokens request.json --messages",
+        "git diff | memctl context tokens - --model gpt-5",
+        "Count the tokens of standard input, as one model counts them.",
+    ),
+    (
+        "memctl context tokens request.json --messages",
         "Count the messages of a request, with the tokens that they need beside their text.",
     ),
     (
-        "memctl tokens --calibrate usage.jsonl",
+        "memctl context tokens --calibrate usage.jsonl",
         "Learn to correct memctl's counts, from the counts that models have reported.",
     ),
     (
-        "memctl tokens a.md --source anthropic --model claude-sonnet-4-5",
+        "memctl context tokens a.md --source anthropic --model claude-sonnet-4-5",
         "Send the text to Anthropic to be counted; the key is in ANTHROPIC_API_KEY.",
     ),
 )
@@ -108,7 +111,9 @@ def tokens_command(
     """
     if sum(map(bool, (sources, calibrate, forget))) != 1:
         raise MemctlError(
-            "give exactly one of these: files to count, --calibrate FILE, or --forget", "`memctl tokens FILE`", USAGE
+            "give exactly one of these: files to count, --calibrate FILE, or --forget",
+            "`memctl context tokens FILE`",
+            USAGE,
         )
     if calibrate or forget:
         memory = memory_access.memory(ctx)

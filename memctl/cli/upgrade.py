@@ -50,8 +50,8 @@ def upgrade_command(ctx: click.Context, /, docs: str | None, yes: bool, **flags:
         output.note(f"{quantity(planned.records, 'record')} to rewrite in the form of format {FORMAT}", upgrade.OLDER)
         if docs_now == DEFAULT_BRANCH != memory.config.docs:
             output.note(
-                f"documents are kept on the default branch alone (`docs: {DEFAULT_BRANCH}`), where `memctl render` "
-                "writes them; `memctl upgrade --docs true` keeps them on all branches"
+                f"documents are kept on the default branch alone (`docs: {DEFAULT_BRANCH}`), where "
+                "`memctl page render` writes them; `memctl upgrade --docs true` keeps them on all branches"
             )
     if is_needed and not (yes or flags["dry_run"] or (sys.stdin.isatty() and click.confirm("Upgrade?", err=True))):
         output.note("nothing was written\nhint: --yes upgrades without asking")

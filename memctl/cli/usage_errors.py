@@ -8,7 +8,7 @@ from itertools import takewhile
 
 import click
 
-from memctl.cli.command_list import SYNONYMS
+from memctl.cli.command_list import GROUPS, SYNONYMS
 from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import KINDS
 from memctl.text.lazy_regex import lazy_regex
@@ -19,7 +19,7 @@ def _by_word(leads: dict[str, str]) -> dict[str, str]:
     return {word: lead for words, lead in leads.items() for word in words.split(", ")}
 
 
-_RECORDING = "`memctl decide`, `issue`, `state` or `learn` creates a record, `memctl section add` describes a part"
+_RECORDING = "`memctl decide`, `issue`, `state` or `learn` creates a record, `memctl page section add` describes a part"
 # Words that are not commands -> what to type instead.
 LEADS = _by_word(
     {
@@ -28,9 +28,9 @@ LEADS = _by_word(
         "board, dashboard, ui": "`memctl status` shows the state of the memory",
         "history, blame": "`memctl log ID` shows a record's changes, `memctl why FILE` shows what explains a file",
         "doctor, fsck, verify, validate, lint": "`memctl check` finds errors in the memory",
-        "context, pack": "`memctl rehydrate` prints what an agent needs",
+        "pack": "`memctl rehydrate` prints what an agent needs",
         "docs, html, site, serve, web, tui, graph": (
-            "`memctl render` writes .memory/docs, which any viewer of Markdown shows"
+            "`memctl page render` writes .memory/docs, which any viewer of Markdown shows"
         ),
         "clean, gc, prune": "`memctl maintain` archives and deletes what is old",
         "tag, label": "`memctl edit ID --tag NAME` adds a tag",
@@ -44,13 +44,13 @@ LEADS = _by_word(
         "ready, blocked": "`memctl next` shows what to work on, `memctl list --ready` or `--blocked` lists such work",
         "update, change, priority": "`memctl edit ID` with options changes a record",
         "block, depends": "`memctl link ID OTHER --as blocks` records that one record blocks another",
-        "assign": "`memctl handoff --to AGENT` gives work to another agent, `memctl own` shows who has which section",
+        "assign": "`memctl team handoff --to AGENT` gives work to an agent, `memctl team own` shows who owns what",
         "comment": "`memctl edit ID` opens the record in your editor",
         "config": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
         "fix": "`memctl resolve ID` closes an issue, `memctl check --fix` repairs files of the memory",
         "redo": "`memctl undo COMMIT` with the commit of an undo, from `memctl log`, repeats the undone change",
-        "sections": "`memctl section list` lists the sections",
-        "set": "`memctl edit ID --set FIELD=VALUE` changes a record, `memctl project set` the project's page",
+        "sections": "`memctl page section list` lists the sections",
+        "set": "`memctl edit ID --set FIELD=VALUE` changes a record, `memctl page project set` the project's page",
         "start": "`memctl init` sets up a memory, `memctl session start` starts a session",
         "uninstall": "`memctl install WHAT --uninstall` removes what was installed",
         "version": "`memctl --version` prints the version",
@@ -105,6 +105,7 @@ def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
     """
     path = raised.ctx.command_path if raised.ctx else "memctl"
     words = given[2:] if given[:1] == ["-C"] else given
+    words = words[1:] if words[:1] and words[0] in GROUPS else words
     message, hint = raised.format_message(), f"`{path} -h` shows the arguments and options"
     if raised.ctx and isinstance(raised.ctx.command, click.Group):
         message = "Missing command." if isinstance(raised, click.exceptions.NoArgsIsHelpError) else message

@@ -1,4 +1,4 @@
-"""The commands `memctl window …`, which show what is in a model's context window, and make it smaller.
+"""The commands `memctl context window …`, which show what is in a model's context window, and make it smaller.
 
 Only the command that is called is imported.
 """

@@ -1,4 +1,4 @@
-"""The command `memctl window audit`: summarize the log of what a manager of context windows has done."""
+"""The command `memctl context window audit`: summarize the log of what a manager of context windows has done."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ _SHOWN = 12  # kinds of blocks that are listed
 
 @command(
     "audit",
-    ("memctl window audit", "Summarize what programs with `ContextWindowManager` did with windows in this clone."),
-    ("memctl window audit window.jsonl", "Summarize a log in a file of your own."),
     (
-        "memctl window audit window.jsonl --json",
+        "memctl context window audit",
+        "Summarize what programs with `ContextWindowManager` did with windows in this clone.",
+    ),
+    ("memctl context window audit window.jsonl", "Summarize a log in a file of your own."),
+    (
+        "memctl context window audit window.jsonl --json",
         "Print the summary as JSON, for a program that tunes the weights of eviction.",
     ),
 )
@@ -65,7 +68,7 @@ def _own(ctx: click.Context) -> Path:
     memory = memory_access.memory_if_any(ctx)
     if memory is None:
         raise MemctlError(
-            "there is no memory here, so there is no audit log to read", "`memctl window audit FILE`", USAGE
+            "there is no memory here, so there is no audit log to read", "`memctl context window audit FILE`", USAGE
         )
     return memory.private / LOG
 

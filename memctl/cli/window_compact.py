@@ -1,4 +1,4 @@
-"""The commands `memctl window compact` and `memctl window evict`: make a conversation smaller."""
+"""The commands `memctl context window compact` and `memctl context window evict`: make a conversation smaller."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
 @command(
     "compact",
     (
-        "memctl window compact messages.json > smaller.json",
+        "memctl context window compact messages.json > smaller.json",
         "Make a conversation smaller, to 60 % of what fits; the report goes to standard error.",
     ),
     (
-        "memctl window compact session.jsonl --target 80000 --output messages.json",
+        "memctl context window compact session.jsonl --target 80000 --output messages.json",
         "Take the last window of a transcript, and make it smaller than 80,000 tokens.",
     ),
     (
-        "memctl window compact messages.json --strategy results --free 20000 --json -o small.json",
+        "memctl context window compact messages.json --strategy results --free 20000 --json -o small.json",
         "Free 20,000 tokens by one strategy alone, and print the report as JSON.",
     ),
 )
@@ -175,7 +175,8 @@ def _note_origin(source: str, seen: SeenConversation) -> None:
     output.note("only the messages of the transcript's last window are counted, without system prompt and tools")
     if transcript.reported:
         output.note(
-            f"the model reported {transcript.reported:,} tokens for the whole window, as `memctl window status` shows"
+            f"the model reported {transcript.reported:,} tokens for the whole window, as "
+            "`memctl context window status` shows"
         )
     if seen.model:
         output.note(
@@ -202,15 +203,15 @@ _HELD = 6  # reasons that are listed
 @command(
     "evict",
     (
-        "memctl window evict messages.json --free 20000 > smaller.json",
+        "memctl context window evict messages.json --free 20000 > smaller.json",
         "Free 20,000 tokens; the report goes to standard error.",
     ),
     (
-        "memctl window evict session.jsonl --target 80000 --output messages.json",
+        "memctl context window evict session.jsonl --target 80000 --output messages.json",
         "Take the last window of a transcript, and make it smaller than 80,000 tokens.",
     ),
     (
-        "memctl window evict messages.json --policy lru --target 50000 --json --output small.json",
+        "memctl context window evict messages.json --policy lru --target 50000 --json --output small.json",
         "Evict by the policy lru, and print what is evicted, what is kept, and why, as JSON.",
     ),
 )

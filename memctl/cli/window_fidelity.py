@@ -1,4 +1,4 @@
-"""The command `memctl window fidelity`: measure how much of a context is still there after a compression."""
+"""The command `memctl context window fidelity`: measure how much of a context is still there after a compression."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _NOT_ALL = 0.99  # the score at most, if something on the list is missing
 @command(
     "fidelity",
     (
-        "memctl window fidelity session.jsonl summary.md",
+        "memctl context window fidelity session.jsonl summary.md",
         "Measure how much of a session is still in its summary; exit with 1 below 0.85.",
     ),
     (
-        "memctl window fidelity before.json after.json --questions q.yaml --min 0.9",
+        "memctl context window fidelity before.json after.json --questions q.yaml --min 0.9",
         "Measure by questions of your own; exit with 1 below 0.9.",
     ),
-    ("memctl window fidelity before.txt after.txt --json", "Print every question, and what was lost, as JSON."),
+    ("memctl context window fidelity before.txt after.txt --json", "Print every question, and what was lost, as JSON."),
 )
 @click.argument("original", metavar="ORIGINAL")
 @click.argument("compressed", metavar="COMPRESSED")

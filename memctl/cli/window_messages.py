@@ -1,4 +1,4 @@
-"""Read conversations and write their messages, for the commands of `memctl window` that change a conversation."""
+"""Read conversations and write their messages, for the commands of `memctl context window` that change them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `memctl window simulate`: compare eviction policies (rules on what to remove) on a transcript."""
+"""The command `memctl context window simulate`: compare eviction policies (rules on what to remove) on a transcript."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[st
 @command(
     "simulate",
     (
-        "memctl window simulate session.jsonl --budget 100000",
+        "memctl context window simulate session.jsonl --budget 100000",
         "Replay a session under all eviction policies with the same budget.",
     ),
     (
-        "memctl window simulate session.jsonl --policy fifo,hybrid --budget 60000 --trigger 0.9",
+        "memctl context window simulate session.jsonl --policy fifo,hybrid --budget 60000 --trigger 0.9",
         "Compare two policies, evicting only when 90 % of the budget is used.",
     ),
-    ("memctl window simulate session.jsonl --budget 100000 --json", "Print the curve of each policy as JSON."),
+    ("memctl context window simulate session.jsonl --budget 100000 --json", "Print the curve of each policy as JSON."),
 )
 @click.argument("source", metavar="FILE|-")
 @text_option(

@@ -1,4 +1,4 @@
-"""The commands `memctl window status` and `health`: how full a window is, its alarms, and how it develops."""
+"""The commands `memctl context window status` and `health`: how full a window is, its alarms, and how it develops."""
 
 from __future__ import annotations
 
@@ -117,10 +117,13 @@ _EVERY = 2.0  # seconds between two looks at a live file
 
 @command(
     "status",
-    ("memctl window status", "Show how full the window of the latest Claude Code session in this project is."),
-    ("memctl window status request.json --window 128000", "Show how full a window is with the messages of a request."),
-    ("memctl window status session.jsonl --svg curve.svg", "Also draw the curve of the tokens into curve.svg."),
-    ("memctl window status --watch", "Follow a running session until you press Ctrl-C."),
+    ("memctl context window status", "Show how full the window of the latest Claude Code session in this project is."),
+    (
+        "memctl context window status request.json --window 128000",
+        "Show how full a window is with the messages of a request.",
+    ),
+    ("memctl context window status session.jsonl --svg curve.svg", "Also draw the curve of the tokens into curve.svg."),
+    ("memctl context window status --watch", "Follow a running session until you press Ctrl-C."),
 )
 @click.argument("file", required=False, metavar="[FILE|-]")
 @looking
@@ -317,10 +320,10 @@ _PERCENT = ("utilization", "fidelity_score", "tool_result_bloat")
 @command(
     "health",
     (
-        "memctl window health",
+        "memctl context window health",
         "Judge the window of the latest Claude Code session in this project; exit with 1 on an alarm.",
     ),
-    ("memctl window health session.jsonl --json", "Print all metrics, alarms and trends, for a program."),
+    ("memctl context window health session.jsonl --json", "Print all metrics, alarms and trends, for a program."),
 )
 @click.argument("file", required=False, metavar="[FILE|-]")
 @looking

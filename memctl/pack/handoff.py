@@ -277,7 +277,7 @@ def _opening_notes(request: HandoffRequest, expertise: str, scope: Scope) -> tup
     giver, taker = one_line(request.from_agent_id), one_line(request.to_agent_id)
     head = f"{request.id} from {giver} to {taker}, {request.handoff_type}"
     head += f", {', '.join(request.sections)}" if request.sections else ""
-    head += f". `memctl handoff accept {request.id}` takes it over."
+    head += f". `memctl team handoff accept {request.id}` takes it over."
     more = sum(record not in scope.records for record in scope.known)
     if request.rules.is_narrow and more:
         lists = [f"`memctl list --section {section[1:]}`" for section in request.sections] or ["`memctl list`"]

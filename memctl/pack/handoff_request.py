@@ -188,7 +188,7 @@ def refuse_faults(request: HandoffRequest, whole: HandoffRequest, count: CountTo
         if len(texts) > _MOST:
             wrong.append((name, f"has {len(texts)} lines; at most {_MOST} are allowed: put the others into records"))
     if request.summary and (tokens := count(whole.summary)) > BUDGET:
-        message = f"has {tokens:,} tokens; at most {BUDGET} are allowed: `memctl context-summary` shortens the text"
+        message = f"has {tokens:,} tokens; at most {BUDGET} are allowed: `memctl context summary` shortens the text"
         wrong.append(("summary", message))
     if wrong:
         hint = "correct the options for these fields, or record what is missing, such as decisions and next actions"

@@ -115,7 +115,7 @@ def blockers(memory: Memory) -> list[str]:
 
         blockers_now = ref_state.read(memory).state.global_blockers.values()
     except MemctlError:
-        return []  # `memctl coordination` reports the error
+        return []  # `memctl team` reports the error
     ordered = sorted(blockers_now, key=lambda blocker: blocker.since)
     return [f"{blocker.text} ({blocker.agent_id}, {blocker.since[:10]})" for blocker in ordered]
 

@@ -161,7 +161,7 @@ def _decide(
     if issues:
         return CLARIFY, f"issues of high severity are open: {', '.join(record.id for record in issues)}"
     if blockers:
-        return CLARIFY, "a blocker stops all agents (`memctl coordination show` prints it)"
+        return CLARIFY, "a blocker stops all agents (`memctl team show` prints it)"
     blocked = [record.id for record in states if _items(snapshot, record, "blockers")]
     proposed = [record.id for record in current if record.status == PROPOSED]
     if blocked or proposed:

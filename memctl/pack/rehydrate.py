@@ -298,7 +298,7 @@ def _remarks(
     for name, title, lines, end in (
         ("blocked", "Blocked for all agents", blockers, ""),
         ("open_risks", "Other open risks", risks, ""),
-        ("handoffs", "Handed to you", offers, "; `memctl handoff show ID`."),
+        ("handoffs", "Handed to you", offers, "; `memctl team handoff show ID`."),
     ):
         if lines:
             text = some([one_line(line) for line in lines], _BESIDES, "; ", "; and ")

@@ -171,7 +171,7 @@ def missing_section(outline: pages.Outline, marker: str) -> MemctlError:
     """Return the error for a section that does not exist."""
     known = ", ".join(page.id for page in (*outline.sections, *outline.details))
     hint = f"the sections and pages of details are {known}"
-    hint = hint if known else "there is no section yet: `memctl section add` adds one"
+    hint = hint if known else "there is no section yet: `memctl page section add` adds one"
     return MemctlError(f"there is no section {marker}", hint, USAGE, "not-found")
 
 

@@ -190,7 +190,7 @@ def _near(snapshot: Snapshot, marker: str) -> str:
 
     known = snapshot.outline.markers()
     near = get_close_matches(marker, known, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(near)}?" if near else "`memctl index` lists all markers"
+    return f"did you mean {' or '.join(near)}?" if near else "`memctl page index` lists all markers"
 
 
 def _near_files(names: frozenset[str], reference: str) -> str:

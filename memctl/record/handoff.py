@@ -86,7 +86,7 @@ def from_record(snapshot: Snapshot, record: Record) -> Handoff:
     if record.memory_type != HANDOFF.name:
         raise MemctlError(
             f"{record.id} is {indefinite(record.memory_type)}, not a handoff",
-            "`memctl handoff list` lists handoffs",
+            "`memctl team handoff list` lists handoffs",
             USAGE,
         )
     try:

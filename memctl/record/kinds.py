@@ -258,7 +258,7 @@ HANDOFF = Kind(
     prefix="HND",
     plural="handoffs",
     verb="handoff",
-    # Ownership moves with the status: `memctl handoff` changes both, and `edit` neither.
+    # Ownership moves with the status: `memctl team handoff` changes both, and `edit` neither.
     steps=(
         StatusStep("offered", 0),
         StatusStep("accepted", 1, is_closed=True),

@@ -236,7 +236,7 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
             return _single(name, part)
         known = ", ".join(f"{page.id} {page.title}" for page in everything)
         hint = f"the sections and pages of details are {known}"
-        hint = hint if known else "the memory has no section yet: `memctl section add TITLE` adds one"
+        hint = hint if known else "the memory has no section yet: `memctl page section add TITLE` adds one"
         raise MemctlError(f"there is no section {name!r}", hint, USAGE, "not-found")
 
     def fault_of(self, marker: str) -> Fault | None:
@@ -371,7 +371,7 @@ _ALLOWED = {
     "weight": "a number above 0",
     "paths": "a list of globs inside the repository, such as src/auth/**",
     "code_refs": "a list of paths inside the repository, such as src/auth.py",
-    "reviewed": "a list of files with their blob ids (src/auth.py 1f0c9a2b7d3e), as `memctl review` writes it",
+    "reviewed": "a list of files with their blob ids (src/auth.py 1f0c9a2b7d3e), as `memctl page review` writes it",
     "aliases": "a list of markers that the page had before",
     "timestamp": timestamps.ALLOWED,
 }

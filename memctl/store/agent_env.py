@@ -55,9 +55,10 @@ TRUST = "MEMCTL_TRUST"
 READ, RECORD = "read", "record"
 COMMANDS: Mapping[str, Sequence[str]] = {
     READ: (
-        *("guide", "search", "show", "why", "list", "next", "log", "diff", "status", "index", "impact", "rehydrate"),
-        *("checkpoint show", "checkpoint list", "checkpoint resume", "session list", "session show", "handoff list"),
-        *("files", "check"),
+        *("help", "search", "show", "why", "list", "next", "log", "diff", "status", "page index", "page impact"),
+        *("rehydrate", "files", "check", "checkpoint show", "checkpoint list", "checkpoint resume", "session list"),
+        *("session show", "team handoff list"),
+        *("guide", "index", "impact", "handoff list"),  # the names that earlier versions told agents
     ),
     # The first four are the verbs of record types. They are repeated here, since a hook has no time to import those.
     RECORD: ("decide", "issue", "state", "learn", "resolve", "link", "supersede", "checkpoint save"),

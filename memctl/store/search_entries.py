@@ -76,8 +76,8 @@ def _of_record(record: Record, body: str, foreign: str) -> SearchEntry:
 def _own_words(body: str) -> str:
     """Return the text of a handoff without what memctl made from other records, which would be found in their place.
 
-    Left out are the sections that no option of `memctl handoff` fills. In the others, items such as "Next: Add a test"
-    or "Decided: Use PostgreSQL [DEC-2025-11-04-003]." are left out, and the decision (PROCEED) right above them.
+    Left out are the sections that no option of `memctl team handoff` fills. In the others, items such as "Next: Add a
+    test" or "Decided: Use PostgreSQL [DEC-2025-11-04-003]." are left out, and the decision (PROCEED) right above them.
     """
     from memctl.text.headings import split  # few memories have handoffs
 

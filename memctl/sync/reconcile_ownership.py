@@ -96,7 +96,7 @@ def _left_behind(memory: Memory, done: SyncResult, state: State) -> list[str]:
     """
     return [
         f"you own {old}, but this number is another section's now, and the section that had it is {new}: to "
-        f"own {new} instead, run `memctl own release {old[1:]}` and `memctl own acquire {new[1:]}`"
+        f"own {new} instead, run `memctl team own release {old[1:]}` and `memctl team own acquire {new[1:]}`"
         for old, new in _sections(done)
         if (held := state.live(old, memory.now))
         and held.owner_agent_id == memory.actor

@@ -40,7 +40,7 @@ def leave(state: State, agent: str, *, release: bool = False) -> Step:
     """
     name = agent_name(agent)
     if name not in state.active_agents:
-        hint = "`memctl coordination show` lists the agents at work"
+        hint = "`memctl team show` lists the agents at work"
         raise MemctlError(f"the agent {name} is not listed as at work on this project", hint)
     owned = state.section_ownership_map
     remaining = {section: held for section, held in owned.items() if not (release and held.owner_agent_id == name)}
@@ -103,7 +103,7 @@ def share(state: State, name: str, value: str) -> Step:
     """
     key, text = _line(name), _line(value) if value.strip() else ""
     if not text and key not in state.shared_resources:
-        raise MemctlError(f"there is no shared resource {key!r}", "`memctl coordination show` lists them")
+        raise MemctlError(f"there is no shared resource {key!r}", "`memctl team show` lists them")
     title = f"{key} = {text}" if text else f"no longer {key}"
     return Step(state.put("shared_resources", key, text or None), "share", title)
 

@@ -55,7 +55,8 @@ def permit(memory: Memory, change: Change, allow_owned: bool) -> Change:
 def refuse_manual_edits(memory: Memory, change: Change) -> None:
     """Raise MemctlError if a change of files that were edited by hand touches a section that another agent owns."""
     if denied := denied_files(memory, change):
-        own = f"take the section over with `memctl own acquire {denied[0].ownership.section_id} --force --reason WHY`"
+        section = denied[0].ownership.section_id
+        own = f"take the section over with `memctl team own acquire {section} --force --reason WHY`"
         raise MemctlError(denied[0].ownership.description, f"{_ask(memory, denied[0])}, or {own}")
 
 
@@ -105,6 +106,6 @@ def _restricting(memory: Memory) -> State | None:
 
 def _ask(memory: Memory, item: DeniedFile) -> str:
     if item.ownership.owner_agent_id == memory.actor:  # of what is read-only
-        own = f"`memctl own acquire {item.ownership.section_id} --type exclusive`"
+        own = f"`memctl team own acquire {item.ownership.section_id} --type exclusive`"
         return f"make the section writable for yourself with {own}"
     return f"ask {item.ownership.owner_agent_id} to release {item.ownership.section_id}"

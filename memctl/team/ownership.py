@@ -111,7 +111,7 @@ def transfer(
     for section in map(section_id, sections):
         held = _own(state, section, agent, now, force)
         if not held.is_live(now):  # the end stays as it is, so the other would have nothing
-            raise MemctlError(_over(held), f"acquire {section} first: `memctl own acquire {section}`")
+            raise MemctlError(_over(held), f"acquire {section} first: `memctl team own acquire {section}`")
         holders.append(held.owner_agent_id)
         if held.owner_agent_id != name:
             owned[section] = held.passed(name, now, reason or held.lock_reason)
@@ -195,7 +195,7 @@ def _by_force(holders: Sequence[str], agent: str) -> str:
 def _own(state: State, section: str, agent: str, now: str, force: bool) -> Ownership:
     held = state.section_ownership_map.get(section)
     if held is None:
-        raise MemctlError(f"no agent owns {section}", "`memctl own list` lists the sections that agents own")
+        raise MemctlError(f"no agent owns {section}", "`memctl team own list` lists the sections that agents own")
     if held.owner_agent_id != agent and not force:
         raise not_available(held) if held.is_live(now) else MemctlError(_over(held))
     return held

@@ -224,5 +224,5 @@ def _stale(memory: Memory, seen: ReadState, expected: int) -> MemctlError:
     last = f"; the last change was `{subject}` by {trailers.actor} at {seen.state.last_sync_timestamp}" if text else ""
     return MemctlError(
         f"the coordination state has version {seen.state.sync_version}, not the expected version {expected}{last}",
-        "read the present state with `memctl coordination show`, then run the command with its version",
+        "read the present state with `memctl team show`, then run the command with its version",
     )

@@ -142,7 +142,7 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
             raise Unfinished(
                 f"{remote} can't be reached, so it is not known whether it has the change of the coordination "
                 f"state:\n{why}",
-                f"once {remote} can be reached, `memctl own list --remote {remote}` fetches the coordination state",
+                f"once {remote} can be reached, `memctl team own list --remote {remote}` fetches the shared state",
             ) from None
         if refs.contains(memory.repository, now, commit):
             return True
@@ -166,7 +166,7 @@ def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
     except MemctlError as error:
         raise Unfinished(
             f"{remote} has the change of the coordination state, but this clone does not have it yet:\n{error.message}",
-            f"`memctl own list --remote {remote}` fetches who owns what",
+            f"`memctl team own list --remote {remote}` fetches who owns what",
         ) from None
 
 

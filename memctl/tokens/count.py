@@ -4,8 +4,8 @@ A text is counted exactly with o200k, the tokenizer of OpenAI's models. For mode
 multiplied by a factor that was measured for the family.
 
 The package ctok has reconstructions of Claude's own tokenizers. It is installed with the extra `claude`, from Python
-3.12 on. It is slow (0.3 MB/s, and half a second to load), so only `memctl tokens` uses it; budgets are counted with the
-factors.
+3.12 on. It is slow (0.3 MB/s, and half a second to load), so only `memctl context tokens` uses it; budgets are counted
+with the factors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The state of a context window, read from a transcript or messages, for `memctl window status` and `window health`."""
+"""The state of a context window, read from a transcript or messages: `memctl context window status` and `health`."""
 
 from __future__ import annotations
 

@@ -56,8 +56,8 @@ class RenderedDocuments(msgspec.Struct, frozen=True):
 def follow_writes(memory: Memory, config: Config) -> bool:
     """Return whether each write renders the documents it affects, into Git, on HEAD's branch.
 
-    In format 2 documents that are kept on the default branch alone have one writer, `memctl render`: two on one branch
-    conflict as two branches do.
+    In format 2 documents that are kept on the default branch alone have one writer, `memctl page render`: two on one
+    branch conflict as two branches do.
     """
     return belong_here(memory, config) and (config.docs != DEFAULT_BRANCH or config.format == 1)
 
@@ -144,7 +144,7 @@ def compare_for_render(memory: Memory, making: Renderer, *, force: bool = False,
         return comparison
     head = memory.repository.branch()[1][:10]
     memory.remarks += [
-        f"warning: `memctl render` overwrites edits of {name}, which `git show {head}:{name}` prints"
+        f"warning: `memctl page render` overwrites edits of {name}, which `git show {head}:{name}` prints"
         for name in map(memory.tracked, committed)
     ]
     return documents.compare(making, overwrite=committed, exact=exact)
@@ -251,13 +251,13 @@ def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], comparis
     outline = snapshot.outline
     markers = [place for place in sorted(places) if place.startswith(("§2.", "§3."))] if outline.pages else []
     nowhere = [marker for marker in markers if outline.find(marker) is None and outline.fault_of(marker) is None]
-    words = [f"there is no {' and no '.join(nowhere)}; `memctl index` shows the markers"] if nowhere else []
+    words = [f"there is no {' and no '.join(nowhere)}; `memctl page index` shows the markers"] if nowhere else []
     words += unreadable_remarks(memory, snapshot, comparison)
     if comparison.by_hand:
         names = ", ".join(memory.tracked(path) for path in comparison.by_hand)
         is_one = len(comparison.by_hand) == 1
         left = "was edited by hand, and is left as it is" if is_one else "were edited by hand, and are left as they are"
-        words.append(f"{names} {left}; `memctl render --force` overwrites the edits")
+        words.append(f"{names} {left}; `memctl page render --force` overwrites the edits")
     words += [f"some documents could not be rendered: {why}" for why in comparison.faults]
     return "; ".join(words)
 

@@ -238,8 +238,8 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
                 raise MemctlError(
                     f"{record.id} still offers {', '.join(sections)}, and no agent could accept or decline it after "
                     "this change",
-                    f"end the offer first: `memctl handoff withdraw {record.id}`; its receiver runs `memctl handoff "
-                    f"decline {record.id}`",
+                    f"end the offer first: `memctl team handoff withdraw {record.id}`; its receiver runs "
+                    f"`memctl team handoff decline {record.id}`",
                 )
 
 
@@ -336,8 +336,7 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
         if record.memory_type == "handoff" and value != record.status:
             raise MemctlError(
                 f"the status of the handoff {record.id} can't be edited, since the owner of its sections depends on it",
-                "`memctl handoff accept`, `memctl handoff decline` and `memctl handoff withdraw` change status and "
-                "owner",
+                "`memctl team handoff accept`, `decline` and `withdraw` change status and owner",
             )
         refuse_transition(record, value)
     if value == "":

@@ -211,7 +211,7 @@ def _refuse_answered(item: Handoff) -> None:
     if item.record.status != OFFERED:
         by = f" by {who.answered_by}, {who.answered_at}" if who.answered_by else ""
         raise MemctlError(
-            f"the handoff {name} is already {item.record.status}{by}", f"`memctl handoff show {name}` prints it"
+            f"the handoff {name} is already {item.record.status}{by}", f"`memctl team handoff show {name}` prints it"
         )
     if not item.is_offered:
         raise MemctlError(f"the handoff {name} is archived", f"`memctl unarchive {name}` brings it back")

@@ -167,7 +167,7 @@ def _refuse_broken(memory: Memory, text: str, path: str, before: str | None) -> 
     if _is_edited_document(memory, path, text, before):
         raise MemctlError(
             "this is a rendered document: the next rendering would lose the edit",
-            "edit the record or page that the document shows instead, then run `memctl render --force`",
+            "edit the record or page that the document shows instead, then run `memctl page render --force`",
         )
     from memctl.record import checkpoint, session_page
 

@@ -111,8 +111,8 @@ def carry_out(
                 agreed = remote_state.update_locked(memory, remote or None, plan, terms, prepare)
             except remote_state.Unfinished as error:  # the note stays, since the remote has the step or may have it
                 hint = (
-                    f"`memctl handoff recover` asks {remote} whether it has the change, and finishes or undoes the "
-                    "handoff"
+                    f"`memctl team handoff recover` asks {remote} whether it has the change, and finishes or undoes "
+                    "the handoff"
                 )
                 raise remote_state.Unfinished(error.message, hint) from None
             except MemctlError:
@@ -148,7 +148,7 @@ def interrupted_steps(memory: Memory) -> list[str]:
     """Return a line for the user about each interrupted operation of this worktree that moves ownership."""
     lines = []
     for _, step in unfinished_steps(memory):
-        how = "`memctl handoff recover` finishes or undoes it" if step.remote else "the next write finishes it"
+        how = "`memctl team handoff recover` finishes or undoes it" if step.remote else "the next write finishes it"
         lines.append(f"{step.change.op} {step.change.title} (interrupted, {how})")
     return lines
 

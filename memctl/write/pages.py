@@ -73,7 +73,7 @@ def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, form
     if not title:
         raise MemctlError(
             "the new page has no title",
-            f"give `memctl {kind.name} add TITLE …`, or a text that begins with `# TITLE`",
+            f"give `memctl page {kind.name} add TITLE …`, or a text that begins with `# TITLE`",
             USAGE,
         )
     numbers = map(pages.number_at, snapshot.names(kind.folder))  # also of pages that can't be read
@@ -88,7 +88,7 @@ def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, form
     if marker[1:] in used:
         if snapshot.outline.find(marker) is None:
             refuse_broken(snapshot, marker)
-        raise MemctlError(f"{marker} already exists", f"`memctl {kind.name} edit {marker} …` changes it")
+        raise MemctlError(f"{marker} already exists", f"`memctl page {kind.name} edit {marker} …` changes it")
     write = _create_page(snapshot, kind, path, values, text, author)
     return Change(op=f"add-{kind.name}", title=f"{marker} {title}", ids=(marker,), writes=(write,))
 
@@ -115,7 +115,7 @@ def remove(snapshot: Snapshot, marker: str, kind: PageKind) -> Change:
     if details := snapshot.outline.details_of(page.id):
         raise MemctlError(
             f"{page.id} can't be removed: it has pages of details, {', '.join(detail.id for detail in details)}",
-            f"move each to another section: `memctl detail edit {details[0].id} --section §2.…`",
+            f"move each to another section: `memctl page detail edit {details[0].id} --section §2.…`",
         )
     below = [record.id for record in snapshot.records if f"{record.section}.".startswith(f"{page.id}.")]
     if below:
@@ -140,7 +140,7 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
             raise MemctlError(
                 f"{page.id} can't be marked as reviewed: it refers to missing or ambiguous files, "
                 f"{', '.join(broken[:5])}",
-                f"correct {snapshot.prefix}/{page.path} first; `memctl impact --all` suggests paths",
+                f"correct {snapshot.prefix}/{page.path} first; `memctl page impact --all` suggests paths",
             )
         values: dict[str, Any] = {"reviewed": freshness.stamps(snapshot, page)}
         is_overview = page.kind is PROJECT and page.timestamp != author.now  # the project's page refers to no file
@@ -166,7 +166,11 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
     if kind is None or wanted.startswith(f"§{kind.level}."):
         refuse_broken(snapshot, wanted)
     names = ", ".join(page.id for page in pages_of_kind)
-    hint = f"the memory has {names}" if pages_of_kind else f"`memctl {what if kind else 'section'} add TITLE` adds one"
+    hint = (
+        f"the memory has {names}"
+        if pages_of_kind
+        else f"`memctl page {what if kind else 'section'} add TITLE` adds one"
+    )
     raise MemctlError(f"there is no {what} {wanted}", hint)
 
 
@@ -187,7 +191,7 @@ def _refuse_unknown_section(snapshot: Snapshot, marker: object) -> None:
         if not snapshot.outline.sections:
             raise MemctlError(
                 "a page of details must belong to a section, and the memory has none yet",
-                "`memctl section add TITLE` adds one",
+                "`memctl page section add TITLE` adds one",
             )
         first = snapshot.outline.sections[0].id
         raise MemctlError(

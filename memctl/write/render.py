@@ -1,4 +1,4 @@
-"""`memctl render`: rendering and committing all documents, and completing a merge commit with them."""
+"""`memctl page render`: rendering and committing all documents, and completing a merge commit with them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         raise MemctlError(
             documents.missing_branch(memory)
             or f"the documents are rendered on {memory.default_branch} alone (`docs: default-branch` in config.yaml)",
-            f"run `git switch {memory.default_branch}` and `memctl render`, or set `docs: true` in config.yaml",
+            f"run `git switch {memory.default_branch}` and `memctl page render`, or set `docs: true` in config.yaml",
         )
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)

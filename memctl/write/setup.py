@@ -145,7 +145,7 @@ def _config_text(project: str) -> str:
         + "# agents: {codex: {role: You fix payment code., skills: [python, payments]}}, for prompts and handoffs\n"
         + "# scs_threshold: 2000 (the tokens that agents who work at once may share)\n"
         + "# lifecycle: {archive_issue_days: 30, delete: false}, for `memctl maintain`, whose help lists the keys\n"
-        + "# window: {max_context_tokens: 150000}, for `memctl window`; `memctl window status -h` lists the keys\n"
+        + "# window: {max_context_tokens: 150000}; `memctl context window status -h` lists the keys\n"
         + "# docs: false keeps the rendered documents out of Git, default-branch renders them on that branch alone\n"
     )
 

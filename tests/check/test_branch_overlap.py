@@ -1,4 +1,4 @@
-"""`memctl impact --branches`: open branches that decide the same thing or touch the same record, without a fetch."""
+"""`memctl page impact --branches`: open branches that decide the same or touch the same record, without a fetch."""
 
 from __future__ import annotations
 

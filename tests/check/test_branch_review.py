@@ -1,4 +1,4 @@
-"""`memctl impact BASE...HEAD`: what a reviewer of a branch wants to know, and nothing else."""
+"""`memctl page impact BASE...HEAD`: what a reviewer of a branch wants to know, and nothing else."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_what_only_a_range_has_is_refused_with_the_range(
 def test_revision_alone_gets_a_hint_at_the_range(branch: Path, memctl: Memctl) -> None:
     tip = git(branch, "rev-parse", "--short=10", "HEAD~1").strip()
     told = memctl("impact", "HEAD~1", code=2).err
-    assert f"hint: HEAD~1 is the commit {tip}: `memctl impact HEAD~1...HEAD` reviews what came after it" in told
+    assert f"hint: HEAD~1 is the commit {tip}: `memctl page impact HEAD~1...HEAD` reviews what came after it" in told
 
 
 def test_shallow_clone_says_in_one_line_what_it_needs(branch: Path, memctl: Memctl, tmp_path: Path) -> None:

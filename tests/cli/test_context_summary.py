@@ -1,4 +1,4 @@
-"""`memctl context-summary`."""
+"""`memctl context summary`."""
 
 from __future__ import annotations
 

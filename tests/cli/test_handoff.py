@@ -238,7 +238,7 @@ class TestRefused:
 
     def test_edit_of_a_handoffs_status_is_refused(self, shop: Path, memctl: Memctl) -> None:
         made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
-        assert "memctl handoff accept" in memctl("edit", made, "--set", "status=accepted", code=1).err
+        assert "memctl team handoff accept" in memctl("edit", made, "--set", "status=accepted", code=1).err
         assert "given to another agent" in memctl("edit", made, "--set", "reason=Another", code=1).err
 
 
@@ -514,7 +514,7 @@ def test_a_lost_package_is_reported(shop: Path, memctl: Memctl) -> None:
     made = memctl("handoff", "list", "--json").data["handoffs"][0]["record"]["id"]
     assert f"{made} To bob: " in failed.err
     assert "is recorded, but its package could not be written: " in failed.err
-    assert f"`memctl handoff show {made}` prints the package" in failed.err
+    assert f"`memctl team handoff show {made}` prints the package" in failed.err
     (event,) = memctl("event", "list", "--type", "agent_handoff", "--json").data["events"]
     assert made in event["action_taken"]
 
@@ -526,7 +526,7 @@ def test_unanswered_offer_with_sections_can_not_be_deleted_or_archived(
     made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]
     refused = memctl(command, made, code=1).err
     assert f"{made} still offers §2.1" in refused
-    assert f"`memctl handoff withdraw {made}`" in refused
+    assert f"`memctl team handoff withdraw {made}`" in refused
     bob("handoff", "decline", made, "--reason", "No time")
     memctl(command, made)
 

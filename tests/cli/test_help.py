@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from click.shell_completion import ShellComplete
 
-from memctl.cli.command_list import EVERY_DAY, SYNONYMS, all_commands
+from memctl.cli.command_list import EVERY_DAY, MODULES, SYNONYMS, all_commands
 from memctl.cli.main import cli
 from memctl.cli.startup import Start
 from memctl.cli.usage_errors import LEADS
@@ -29,8 +29,8 @@ def test_a_subject_and_a_command_have_a_page(memctl: Memctl) -> None:
     for name, topic in TOPICS.items():
         assert memctl("help", name).out == topic.text
         assert name in memctl("help").out
-    assert memctl("help", "section", "add").out == memctl("section", "add", "-h").out
-    assert "subjects are recording" in memctl("help", "nonsense", code=2).err
+    assert memctl("help", "section", "add").out == memctl("page", "section", "add", "-h").out
+    assert "subjects are agents, recording" in memctl("help", "nonsense", code=2).err
 
 
 def test_other_words_for_a_command_work(repo: Path, memctl: Memctl) -> None:
@@ -43,7 +43,7 @@ def test_other_words_for_a_command_work(repo: Path, memctl: Memctl) -> None:
     assert made not in memctl("list").out
     names = {name for group in all_commands().values() for name in group}
     assert not names & (SYNONYMS.keys() | LEADS.keys())
-    assert set(SYNONYMS.values()) <= names
+    assert set(SYNONYMS.values()) <= {*names, *MODULES}
     assert "`memctl decide`" in memctl("add", "x", code=2).err
     assert "did you mean resolve" in memctl("resolv", code=2).err
 

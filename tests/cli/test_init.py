@@ -66,8 +66,8 @@ def test_sections_are_proposed_from_the_tree_and_added_once(project: Path, memct
     memctl("init", where=project)
     proposed = memctl("init", "--sections", where=project).out.splitlines()
     assert proposed == [
-        "memctl section add Pay --path 'src/pay/**'",
-        "memctl section add 'Order mail' --path 'src/order-mail/**'",
+        "memctl page section add Pay --path 'src/pay/**'",
+        "memctl page section add 'Order mail' --path 'src/order-mail/**'",
     ]
     assert memctl("section", "list", where=project).out == ""
     memctl("init", "--sections", "--yes", where=project)
@@ -102,8 +102,8 @@ def test_large_top_folders_are_proposed_before_large_folders_in_them(tmp_path: P
 def test_a_folder_that_only_holds_others_is_not_proposed_beside_them(tmp_path: Path, memctl: Memctl) -> None:
     out = _sections_proposed(memctl, tmp_path / "app", src__app=1, src__app__core=30, src__app__tests=12, win__port=12)
     assert out.splitlines() == [
-        "memctl section add Core --path 'src/app/core/**'",
-        "memctl section add Win --path 'win/**'",
+        "memctl page section add Core --path 'src/app/core/**'",
+        "memctl page section add Win --path 'win/**'",
     ]
 
 
@@ -151,7 +151,7 @@ def test_a_dry_run_of_yes_names_the_steps_and_does_nothing(has_memory: bool, pro
     assert "would run `memctl import adr docs/adr`: import 1 decision\n" in out
     assert "would run `memctl install claude-code`" in out
     assert (
-        "memctl section add Pay" in memctl("init", "--sections", "--yes", "-n", where=project).out
+        "memctl page section add Pay" in memctl("init", "--sections", "--yes", "-n", where=project).out
         if has_memory
         else True
     )
@@ -164,8 +164,8 @@ def test_a_dry_run_of_yes_names_the_steps_and_does_nothing(has_memory: bool, pro
 def test_folders_of_one_name_are_proposed_with_different_titles(tmp_path: Path, memctl: Memctl) -> None:
     out = _sections_proposed(memctl, tmp_path / "store", apps__web=20, crates__web=15)
     assert [line.partition(" --path")[0] for line in out.splitlines()] == [
-        "memctl section add 'Apps web'",
-        "memctl section add 'Crates web'",
+        "memctl page section add 'Apps web'",
+        "memctl page section add 'Crates web'",
     ]
 
 
@@ -188,8 +188,8 @@ def test_an_empty_repository_has_next_commands_too(tmp_path: Path, memctl: Memct
     [
         ("https://github.com/ann/shop.git", "memctl install github "),
         ("git@gitlab.example.org:ann/github.git", "memctl install gitlab "),
-        ("https://example.org/github/shop.git", "memctl render "),
-        ("/srv/github/shop.git", "memctl render "),
+        ("https://example.org/github/shop.git", "memctl page render "),
+        ("/srv/github/shop.git", "memctl page render "),
     ],
 )
 def test_documents_have_one_writer_from_the_start_if_there_is_a_remote(
@@ -202,7 +202,7 @@ def test_documents_have_one_writer_from_the_start_if_there_is_a_remote(
     assert f"\ndocs: default-branch\ndefault_branch: {branch}\n" in config
     memctl("learn", "Nothing is rendered", where=project)
     assert not (project / ".memory" / "docs").exists()
-    assert "the documents were never rendered: run `memctl render`" in memctl("status", where=project).out
+    assert "the documents were never rendered: run `memctl page render`" in memctl("status", where=project).out
     assert "MEM314" in memctl("check", "--strict", where=project).out
     git(project, "switch", "-q", "-c", "topic")
     assert "the documents" not in memctl("status", where=project).out

@@ -725,7 +725,7 @@ def test_hook_manifest_names_commands_in_the_form_of_the_framework() -> None:
     assert (check["id"], check["entry"], check["always_run"]) == ("memctl-check", "memctl check --staged", True)
     assert (render["id"], render["entry"], render["files"]) == (
         "memctl-render",
-        "memctl render --staged --no-commit",
+        "memctl page render --staged --no-commit",
         r"^\.memory/",
     )
     for hook in (check, render):

@@ -110,7 +110,7 @@ def test_unknown_marker_is_refused_with_near_ones(shop: Path, memctl: Memctl) ->
     for marker, said in (
         ("§2.2", "there is no page or heading §2.2\nhint: did you mean §2.1"),
         ("3.1.9", "there is no page or heading §3.1.9\nhint: did you mean §3.1"),
-        ("§9", "there is no page or heading §9\nhint: `memctl index` lists all markers"),
+        ("§9", "there is no page or heading §9\nhint: `memctl page index` lists all markers"),
         ("§4.db", "§4.db matches several files:\n  §4.lib/db.py\n  §4.src/db.py\nhint: give more of the path"),
         ("§4.auth.jwtt", "no file of the repository matches §4.auth.jwtt\nhint: did you mean §4.src/auth/jwt.py?"),
         ("§4..memory/config.yaml", "no file of the repository matches"),
@@ -218,7 +218,7 @@ def test_index_shows_every_marker_with_its_tokens(shop: Path, memctl: Memctl) ->
 
 
 def test_an_empty_memory_has_an_index_and_a_level_1(repo: Path, memctl: Memctl) -> None:
-    assert "`memctl section add` adds one" in memctl("index").out
+    assert "`memctl page section add` adds one" in memctl("index").out
     assert memctl("index", "--tokens").out.splitlines()[1].startswith("§1.0")
     assert memctl("show", "1.0").out.startswith("# 1.0 Executive summary of shop\n")
 

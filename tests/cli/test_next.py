@@ -184,7 +184,7 @@ def test_next_writes_nothing_and_agents_may_run_it_unasked(
     assert before == (git(repo, "status", "--porcelain", "--ignored"), git(repo, "for-each-ref"))
     monkeypatch.setenv("CLAUDECODE", "1")
     assert agent_env.may_run_unasked("next", {"CLAUDECODE": "1"})
-    assert "memctl next" in memctl("guide").out + memctl("guide", "searching").out
+    assert "memctl next" in memctl("help").out + memctl("help", "searching").out
 
 
 def test_state_with_a_stated_blocker_is_blocked_everywhere(memctl: Memctl) -> None:

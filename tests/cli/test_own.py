@@ -213,7 +213,7 @@ def test_expired_ownership_cannot_be_transferred(memctl: Memctl, monkeypatch: py
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-05T14:32:00Z")
     refused = memctl("own", "transfer", "2.1", "--to", "elena", code=1)
     assert "the ownership of §2.1 has ended: " in refused.err
-    assert "`memctl own acquire §2.1`" in refused.err
+    assert "`memctl team own acquire §2.1`" in refused.err
     assert owners(memctl) == {}
     memctl("own", "release", "2.1")  # what is left of it goes
 
@@ -287,7 +287,7 @@ def test_one_name_written_in_two_ways_is_one_agent(memctl: Memctl, monkeypatch: 
 def test_owner_of_a_read_only_section_gets_no_hint_to_ask_itself(memctl: Memctl) -> None:
     memctl("own", "acquire", "2.1", "--type", "read-only")
     refused = memctl("decide", "Mine", "--section", "2.1", code=1).err
-    assert "`memctl own acquire §2.1 --type exclusive`" in refused
+    assert "`memctl team own acquire §2.1 --type exclusive`" in refused
     assert "ask claude" not in refused
 
 

@@ -132,7 +132,7 @@ def test_pages_are_listed_for_people_and_programs(pages: Path, memctl: Memctl) -
 
 def test_an_empty_list_names_the_command_that_adds_a_page(repo: Path, memctl: Memctl) -> None:
     listed = memctl("detail", "list")
-    assert (listed.out, listed.err) == ("", "there are no details; `memctl detail add TITLE` adds one\n")
+    assert (listed.out, listed.err) == ("", "there are no details; `memctl page detail add TITLE` adds one\n")
 
 
 def test_pages_that_can_not_be_read_are_named_and_the_others_listed(pages: Path, memctl: Memctl) -> None:

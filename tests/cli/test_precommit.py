@@ -170,7 +170,7 @@ def test_try_repo_builds_the_hooks_and_runs_them(trial: tuple[subprocess.Popen[s
     out, _ = process.communicate()
     assert process.returncode == 1
     assert "memctl check......" in out
-    assert "memctl render....." in out
+    assert "memctl page render....." in out
     assert finding in out
 
 

@@ -104,7 +104,7 @@ def test_documents_edited_by_hand_are_reported_until_force(pages: Path, memctl: 
     for args in (["render", "--check"], ["render"]):
         said = memctl(*args, code=1).err
         assert f"warning: {DOCUMENT} was edited by hand, and is not overwritten" in said
-        assert "memctl render --force" in said
+        assert "memctl page render --force" in said
         assert "mine" in file.read_text()
     assert DOCUMENT in memctl("render", "--check", "--force", code=1).out
     assert "mine" in file.read_text()

@@ -306,7 +306,7 @@ def test_the_owner_of_a_duplicate_section_number_is_reported(clones: tuple[Clone
     one.merge(two)
     result = memctl("renumber", where=one.folder)
     assert "hint: §2.1 is owned by claude" in result.err
-    assert "`memctl own release 2.1` and `memctl own acquire 2.2`" in result.err
+    assert "`memctl team own release 2.1` and `memctl team own acquire 2.2`" in result.err
 
 
 def test_a_handoff_is_renamed_with_its_package(clones: tuple[Clone, ...], memctl: Memctl) -> None:
@@ -330,9 +330,9 @@ def test_a_handoff_is_renamed_with_its_package(clones: tuple[Clone, ...], memctl
     before, renamed = two("renumber").splitlines()[-1].split("  ")[0].split(" -> ")
     assert two.errors() == ""
     shown = memctl("handoff", "show", renamed, where=two.folder).out
-    assert f"`memctl handoff accept {renamed}` takes it over" in shown
+    assert f"`memctl team handoff accept {renamed}` takes it over" in shown
     assert shown == package.replace(before, renamed)
-    assert f"`memctl handoff accept {before}` takes" in memctl("handoff", "show", before, where=two.folder).out
+    assert f"`memctl team handoff accept {before}` takes" in memctl("handoff", "show", before, where=two.folder).out
     assert f"Handoff {renamed} from" in memctl("own", "list", where=two.folder).out
     assert git(two.folder, "status", "--porcelain") == ""
 
@@ -350,7 +350,7 @@ def test_handoffs_of_one_id_and_title_have_their_own_packages_within_the_merge(
     two.conclude()
     shown = [memctl("handoff", "show", name, where=two.folder).out for name in (before, renamed)]
     assert sorted([shown[0], shown[1].replace(renamed, before)]) == sorted(packages)
-    assert f"`memctl handoff accept {renamed}` takes it over" in shown[1]
+    assert f"`memctl team handoff accept {renamed}` takes it over" in shown[1]
     assert "<<<<<<<" not in "".join(shown)
     two("commit")
     two("render")

@@ -1,4 +1,4 @@
-"""`memctl tokens`."""
+"""`memctl context tokens`."""
 
 from __future__ import annotations
 

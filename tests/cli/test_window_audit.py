@@ -1,4 +1,4 @@
-"""`memctl window audit`."""
+"""`memctl context window audit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memctl window compact`."""
+"""`memctl context window compact`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memctl window evict`."""
+"""`memctl context window evict`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memctl window simulate`."""
+"""`memctl context window simulate`."""
 
 from __future__ import annotations
 

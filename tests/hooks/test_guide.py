@@ -94,10 +94,10 @@ def test_guide_is_given_once_at_a_start_and_after_a_compaction(session: Session,
 
 
 def test_the_guide_is_printed_where_there_is_no_memory(memctl: Memctl, tmp_path: Path) -> None:
-    out = memctl("guide", where=tmp_path).out
-    assert out.startswith(GUIDE)
-    assert all(f"memctl guide {name}" in out for name in TOPICS)
+    assert memctl("help", "agents", where=tmp_path).out == GUIDE
+    assert all(f"  {name}" in memctl("help", where=tmp_path).out for name in TOPICS)
     assert memctl("guide", "ending", where=tmp_path).out == TOPICS["ending"].text
-    data = memctl("guide", "searching", "--json", where=tmp_path).data
+    data = memctl("help", "searching", "--json", where=tmp_path).data
     assert (data["topic"], data["text"]) == ("searching", TOPICS["searching"].text)
-    assert "recording" in memctl("guide", "riddles", code=2).err
+    assert memctl("help", "--json", where=tmp_path).data["text"] == GUIDE
+    assert "recording" in memctl("help", "riddles", "--json", code=2).err

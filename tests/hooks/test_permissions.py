@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from memctl.cli.command_list import all_commands
+from memctl.cli.command_list import MODULES, SYNONYMS, all_commands
 from memctl.cli.main import Memctl as Root
 from memctl.hooks import permissions
 from memctl.hooks.guide import GUIDE, TOPICS
@@ -22,14 +22,15 @@ from memctl.store.agent_env import COMMANDS, READ, RECORD
 from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session
 
-NAMES = {name for names in all_commands().values() for name in names}
-ALLOWED = [command for of in COMMANDS.values() for command in of if command.split()[0] in NAMES]
+NAMES = {*MODULES, *SYNONYMS, *(name for names in all_commands().values() for name in names)}
+ALLOWED = [command for of in COMMANDS.values() for command in of if command.split()[0] not in SYNONYMS]
 NOT_FOR_AGENTS = {"--out", "--copy", "--edit", "--file", "--allow-secret", "--allow-owned", "--fix"}
 WORDS = {
     "show": ("DEC-2025-11-04-001",),
     "search": ("PostgreSQL",),
     "why": ("app.py",),
     "impact": ("app.py",),
+    "page impact": ("app.py",),
     "checkpoint show": (),
     "session show": ("s1",),
 }
@@ -51,7 +52,7 @@ def test_commands_of_the_permission_groups_exist() -> None:
     assert not set(COMMANDS[READ]) & set(COMMANDS[RECORD])
 
 
-@pytest.mark.parametrize("command", [command for of in COMMANDS.values() for command in of])
+@pytest.mark.parametrize("command", ALLOWED)
 def test_options_that_reach_beyond_the_memory_are_refused_in_an_agents_shell(
     memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
@@ -209,7 +210,7 @@ def test_settings_of_an_earlier_version_are_offered_rules(memctl: Memctl, repo: 
     assert json.loads(file.read_text())["permissions"]["allow"][:3] == [
         "Bash(ls:*)",
         "Bash(memctl search:*)",
-        "Bash(memctl guide:*)",
+        "Bash(memctl help:*)",
     ]
     memctl("install", "claude-code", "--yes", "--uninstall")
     assert json.loads(file.read_text()) == {"permissions": {"allow": ["Bash(ls:*)", "Bash(memctl search:*)"]}}
@@ -229,7 +230,7 @@ def test_denied_rules_are_not_reported_as_granted(
     assert named == (rules if left is None else [f"Bash(memctl {one}:*)" for one in left])
     (repo / ".claude").mkdir()
     (repo / ".claude" / "settings.json").write_text(text)
-    assert ("memctl guide" in memctl("install", "claude-code", "--yes").err) == (left != [])
+    assert ("memctl help" in memctl("install", "claude-code", "--yes").err) == (left != [])
 
 
 @pytest.mark.parametrize("what", ["codex", "gemini"])

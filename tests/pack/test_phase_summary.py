@@ -44,7 +44,7 @@ def test_a_blocker_of_all_agents_gives_clarify() -> None:
     found = assess(memory((STATE, "")).snapshot, NOW, blockers=("Staging is down",))
     assert (found.decision, found.why) == (
         "CLARIFY",
-        "a blocker stops all agents (`memctl coordination show` prints it)",
+        "a blocker stops all agents (`memctl team show` prints it)",
     )
     assert "Blocked for all agents: Staging is down" in found.lines
 

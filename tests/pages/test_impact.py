@@ -261,7 +261,7 @@ def test_staged_and_unstaged_changes_are_distinguished(shop: Path, memctl: Memct
 def test_in_a_hook_the_index_that_is_being_committed_counts(shop: Path, memctl: Memctl) -> None:
     hook = shop / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m memctl impact --staged --strict >&2\n")
+    hook.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m memctl page impact --staged --strict >&2\n")
     hook.chmod(0o755)
     write(shop, "src/pay/api.py", API + "# more\n")
     write(shop, "tools/run.sh", "echo on\n")
@@ -287,7 +287,7 @@ def test_a_page_is_suspect_after_an_edit_and_clean_after_a_review(shop: Path, me
     now = git(shop, "hash-object", "src/pay/api.py")[:12]
     result = memctl("impact", "--strict", code=1)
     assert f"src/pay/api.py has changed since the review: from {reviewed} to {now}" in result.out
-    assert "`memctl review §3.1`" in result.out
+    assert "`memctl page review §3.1`" in result.out
     memctl("impact", code=0)
     memctl("review", "§3.1")
     assert "Stale pages" not in memctl("impact", "--strict").out
@@ -493,7 +493,7 @@ def test_status_names_stale_pages(shop: Path, memctl: Memctl) -> None:
     file.write_text("RATE = 3\n")
     pages = memctl("status", "--json").data["stale_pages"]
     assert pages[-1] == {"id": "§3.2", "files": ["src/pay/rates.py"]}
-    assert "§3.2 rates.py); `memctl impact --all`" in memctl("status").out
+    assert "§3.2 rates.py); `memctl page impact --all`" in memctl("status").out
     file.unlink()
     assert memctl("status", "--json").data["stale_pages"][-1]["id"] == "§3.2"
     git(shop, "checkout", "--", "src")
@@ -504,7 +504,7 @@ def test_impact_without_changes_says_what_was_compared(shop: Path, memctl: Memct
     git(shop, "mv", "src/pay/api.py", "src/pay/cards.py")
     make_commit(shop, "refactor: rename")
     unchanged = memctl("impact").err
-    assert unchanged.startswith("no file differs from the last commit: `memctl impact HEAD~1..HEAD` shows what ")
+    assert unchanged.startswith("no file differs from the last commit: `memctl page impact HEAD~1..HEAD` shows what ")
     assert "renamed from src/pay/api.py" in memctl("impact", "HEAD~1..HEAD").out
     assert memctl("impact", "--staged").err.startswith("no file is staged; ")
     assert memctl("impact", "HEAD..HEAD", "--all").err == "no file differs in HEAD..HEAD\n"

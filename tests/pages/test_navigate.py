@@ -119,7 +119,7 @@ def test_memory_without_a_project_page_still_has_level_1() -> None:
     [
         ("§2.3", "there is no page or heading §2.3", "did you mean §2."),
         ("3.1.2", "there is no page or heading §3.1.2", "§3.1.1"),
-        ("§9.9", "there is no page or heading §9.9", "memctl index"),
+        ("§9.9", "there is no page or heading §9.9", "memctl page index"),
         ("§4.jwtt", "no file of the repository matches §4.jwtt", "did you mean §4.src/auth/jwt.py?"),
         ("§4.src/auth/key.py", "no file of the repository matches", "did you mean §4.src/auth/keys.py?"),
         ("§4.nothing/like/it", "no file of the repository matches", "lists a folder"),

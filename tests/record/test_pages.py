@@ -89,8 +89,8 @@ def test_project_page_needs_no_id_and_pages_have_defaults() -> None:
         ("detail", {"section": "§3.1"}, 4, "section", "a marker such as §2.1"),
         ("detail", {"code_refs": ["~/secret"]}, 5, "code_refs", "inside the repository"),
         ("detail", {"code_refs": [".git/config"]}, 5, "code_refs", "inside the repository"),
-        ("detail", {"reviewed": ["src/a.py"]}, 5, "reviewed", "as `memctl review` writes it"),
-        ("detail", {"reviewed": ["../a.py 1f0c9a2b7d3e"]}, 5, "reviewed", "as `memctl review` writes it"),
+        ("detail", {"reviewed": ["src/a.py"]}, 5, "reviewed", "as `memctl page review` writes it"),
+        ("detail", {"reviewed": ["../a.py 1f0c9a2b7d3e"]}, 5, "reviewed", "as `memctl page review` writes it"),
         ("project", {"id": "§1.1"}, 2, "id", "is not §1.0"),
     ],
 )

@@ -76,10 +76,10 @@ def test_handoffs_with_the_same_id_are_renumbered_with_their_packages(
     found = [row["record"]["id"] for row in bob("handoff", "list", "--json", where=one).data["handoffs"]]
     renamed = next(identifier for identifier in found if identifier != first.data["id"])
     kept = next((one / ".memory" / "handoffs").rglob(f"{renamed}*.package.txt")).read_text()
-    assert f"`memctl handoff accept {renamed}` takes it over" in kept
+    assert f"`memctl team handoff accept {renamed}` takes it over" in kept
     assert kept == package.replace(first.data["id"], renamed)
     assert bob("handoff", "show", renamed, where=one).out == kept
-    assert f"`memctl handoff accept {first.data['id']}`" in bob("handoff", "show", first.data["id"], where=one).out
+    assert f"`memctl team handoff accept {first.data['id']}`" in bob("handoff", "show", first.data["id"], where=one).out
     assert owners(memctl, one) == {"§2.1": "bob", "§2.2": "bob"}
     reasons = [row["lock_reason"] for row in memctl("own", "list", "--json", where=two).data["sections"]]
     assert reasons == [f"Handoff {first.data['id']} from claude", f"Handoff {renamed} from claude"]
@@ -132,7 +132,7 @@ def test_a_published_ownership_stays_and_its_owner_gets_a_hint(memctl: Memctl, o
     memctl("sync", where=one)
     out = memctl("sync", where=two).out
     assert "you own §2.2, but this number is another section's now" in out
-    assert "`memctl own release 2.2` and `memctl own acquire 2.3`" in out
+    assert "`memctl team own release 2.2` and `memctl team own acquire 2.3`" in out
     assert owners(memctl, two) == {"§2.2": "claude"}
 
 

@@ -79,7 +79,7 @@ def test_push_with_unknown_outcome_can_be_recovered_later(memctl: Memctl, bare: 
     hook(bare, "post-update", f"case $1 in {REF}) mv '{bare}' '{tmp_path}/away'; kill -9 $PPID ;; esac")
     result = memctl(*OFFER, *REMOTE, code=1)
     assert "origin can't be reached, so it is not known whether it has the change" in result.err
-    assert "`memctl handoff recover`" in result.err
+    assert "`memctl team handoff recover`" in result.err
     assert memctl("status", "--json").data["interrupted"]
     shutil.move(tmp_path / "away", bare)
     memctl("handoff", "recover")

@@ -474,7 +474,7 @@ def test_document_edited_by_hand_is_not_committed(shop: Path, memctl: Memctl) ->
     document.write_text(document.read_text() + "\na note\n")
     refused = memctl("commit", code=1)
     assert "docs/INDEX.md" in refused.err + refused.out
-    assert "`memctl render --force`" in refused.err
+    assert "`memctl page render --force`" in refused.err
     assert "a note" not in git(shop, "show", f"HEAD:.memory/docs/{INDEX}")
 
 
@@ -589,7 +589,7 @@ def test_record_warns_of_documents_edited_by_hand_and_missing_sections(shop: Pat
     memctl("decide", "Nowhere", "--section", "2.44", code=USAGE)
     line = '{"memory_type": "decision", "title": "From elsewhere", "section": "§2.44"}\n'
     said = memctl("import", "-", stdin=line).err
-    assert "warning: there is no §2.44; `memctl index` shows the markers\n" in said
+    assert "warning: there is no §2.44; `memctl page index` shows the markers\n" in said
 
 
 def test_a_link_in_the_place_of_a_document_is_not_followed(shop: Path, memctl: Memctl) -> None:
@@ -666,7 +666,7 @@ def test_documents_on_the_default_branch_alone_never_conflict(shop: Path, memctl
         assert {INDEX, "2.1-payment.md", "3.1-cards.md"} <= set(rendered_in(shop))
     else:
         assert rendered_in(shop) == []
-        assert "the documents are behind the memory: run `memctl render`" in memctl("status").out
+        assert "the documents are behind the memory: run `memctl page render`" in memctl("status").out
         assert "MEM314" in memctl("check", "--strict").out
         memctl("render")
         assert {INDEX, "2.1-payment.md", "3.1-cards.md"} <= set(rendered_in(shop))

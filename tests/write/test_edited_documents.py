@@ -63,7 +63,7 @@ def test_committed_edit_is_named_in_each_clone_and_rendered_over(
             assert said.out == f"stale: {DOCUMENT}\n"
             assert said.code == (option == "--check")
         said = memctl("render", where=folder).err
-        assert f"warning: `memctl render` overwrites edits of {DOCUMENT}, which `git show {head[:10]}:" in said
+        assert f"warning: `memctl page render` overwrites edits of {DOCUMENT}, which `git show {head[:10]}:" in said
         assert git(folder, "show", f"{head[:10]}:{DOCUMENT}") == edited
         assert "MEM309" not in memctl("check", where=folder).out
         assert git(folder, "status", "--porcelain") == ""

@@ -184,7 +184,7 @@ def test_push_with_unknown_outcome_is_checked_and_undone_by_recover(
     receiving.write_text(f"#!/bin/sh\n{taken} mv '{bare}' '{away}'; kill -9 $PPID ;; esac\n")
     receiving.chmod(0o755)
     memctl(*OFFER, "--remote", "hub", code=1)
-    assert "`memctl handoff recover` finishes or undoes it" in memctl("handoff", "list").err
+    assert "`memctl team handoff recover` finishes or undoes it" in memctl("handoff", "list").err
     shutil.move(away, bare)
     out = memctl("handoff", "recover").out
     assert out.startswith("undone: handoff HND-2025-11-04-")

@@ -295,7 +295,7 @@ def test_a_section_with_details_or_records_is_not_removed(repo: Path, memctl: Me
     memctl("detail", "add", "D", "--section", "2.1")
     refused = memctl("section", "remove", "2.1", code=1).err
     assert "§2.1 can't be removed: it has pages of details, §3.1" in refused
-    assert "memctl detail edit §3.1 --section" in refused
+    assert "memctl page detail edit §3.1 --section" in refused
     memctl("detail", "edit", "3.1", "--section", "2.2")
     made = [memctl("decide", f"D{n}", "--section", "2.1").id for n in range(5)]
     refused = memctl("section", "remove", "2.1", code=1).err

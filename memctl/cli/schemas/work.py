@@ -139,7 +139,7 @@ KINDS: dict[str, Shape] = {
     "compactions": {"total": int, "compactions": [_compaction]},
     "compaction-figures": _compaction_figures,
     "faults": {"total": int, "faults": [{str: object}]},
-    "guide": {"topic": str | None, "text": str, "topics": {str: str}},
+    "help": {"topic": str | None, "text": str, "topics": {str: str}},
     "context-summary": {
         "decision why? context_summary task_id? phase? model": str,
         "tokens budget tokens_returned?": int,

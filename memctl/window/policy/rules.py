@@ -204,7 +204,7 @@ def _complete(facts: Facts) -> Reading:
 
 PARALLEL = (
     Rule(1, "shared context slice", lambda facts: _at_most(facts.shared.tokens, facts.threshold),
-         "summarize what all agents share; `memctl policy triggers FILE…` lists the lines that can be shortened"),
+         "summarize what all agents share; `memctl context policy triggers FILE…` lists what can be shortened"),
     Rule(2, "delta payload", _delta, "fewer branches, shorter results, or a smaller shared slice"),
     Rule(3, "no unresolved dependencies", lambda facts: _none_of(facts.state.unresolved_dependencies or ()),
          "settle which task comes first, or do the tasks one after the other"),

@@ -24,12 +24,13 @@ from memctl.window.pressure import curve as curve, limits as limits
 from memctl.window.audit import AuditLog as AuditLog, AuditSink as AuditSink, Decision as Decision, Summary as Summary
 from memctl.window.budget.profiles import (
     BudgetComponent as BudgetComponent,
+    Loadable as Loadable,
     Occupancy as Occupancy,
     PROFILES as PROFILES,
-    Portion as Portion,
     Profile as Profile,
     Team as Team,
-    TypeUsage as TypeUsage,
+    TypeBudget as TypeBudget,
+    WindowBudget as WindowBudget,
     profile as profile,
 )
 from memctl.window.budget.token_budget import (

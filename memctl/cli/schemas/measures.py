@@ -69,30 +69,7 @@ KINDS: dict[str, Shape] = {
         "unsearched": [_REASON],
     },
     "files_pack": {**PACK, "files": [_FILE]},
-    "budget": {
-        "window": int,
-        "profile model": str,
-        "types": [
-            {
-                "type title": str,
-                "soft_limit hard_limit": int,
-                "share": float,
-                "used over_soft over_hard": int | None,
-                "parts": [{"name": str, "tokens": int}],
-            }
-        ],
-        "measured": (
-            {
-                "level capacity action": str,
-                "responses": [str],
-                "usable used counted unattributed free margin_lacks": int,
-            },
-            None,
-        ),
-        "advice": [str],
-        "memctl": [{"what": str, "tokens": int}],
-        "team": ({"agents available shared own coordination effective": int, "efficiency": float}, None),
-    },
+    "budget": lambda: shape_of(window.WindowBudget),
     "quality": {
         "format model": str,
         "tokens": int,

@@ -57,7 +57,12 @@ from memctl.window.eviction.scores import (
     Scoring as Scoring,
     ScoringInput as ScoringInput,
 )
-from memctl.window.eviction.simulation import Replay as Replay, Simulation as Simulation
+from memctl.window.eviction.simulation import (
+    Comparison as Comparison,
+    Replay as Replay,
+    Simulation as Simulation,
+    Unmanaged as Unmanaged,
+)
 from memctl.window.fidelity import (
     Contents as Contents,
     Fidelity as Fidelity,

@@ -26,12 +26,6 @@ _BATCH: dict[str, Shape] = {
     "delta_since_last_batch": int | None,
     "measured": {str: object},
 }
-_POLICY_RUN = {
-    "policy": str,
-    "tokens saved peak evictions blocks_evicted over_budget regrets regret_tokens": int,
-    "regrets_per_100_requests regret_tokens_per_100_requests": float,
-    "curve": [int],
-}
 _KEPT = {"of kept": int}
 
 
@@ -129,13 +123,7 @@ KINDS: dict[str, Shape] = {
         "answers": [lambda: shape_of(window.GradedQuestion)],
     },
     "window_audit": lambda: {**shape_of(window.Summary), "model": {"asked used refused": int}},
-    "window_simulation": {
-        "source model": str,
-        "budget broken_lines requests": int,
-        "trigger target": float,
-        "unmanaged": {"tokens peak": int, "curve": [int]},
-        "policies": [_POLICY_RUN],
-    },
+    "window_simulation": lambda: shape_of(window.Comparison),
     "eviction": {
         "reached": bool,
         "policy model": str,

@@ -40,33 +40,51 @@ _OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING)
 class Replay(msgspec.Struct, frozen=True):
     """What the requests of a conversation would cost under one eviction policy, in tokens of whole requests.
 
-    `unmanaged` is the sum over all requests without the policy, and `managed` the sum with it. `evictions` is how often
-    the policy ran, and `evicted` how many blocks it evicted. `over_budget` is the number of requests that exceeded the
-    budget in spite of the policy; before each of them, everything that need not stay was taken out of the window.
-    `regrets` is how often an evicted block was needed later, and `regret_tokens` how many tokens it took to get these
-    blocks again. `curve` has the tokens of each request, and `peak` is the largest of these numbers.
+    `tokens` is the sum over all requests, and `saved` is how much more it would be without the policy. `peak` is the
+    largest request, and `curve` has them all. `evictions` is how often the policy ran, and `blocks_evicted` how many
+    blocks it evicted. `over_budget` is the number of requests that exceeded the budget in spite of the policy; before
+    each of them, everything that need not stay was taken out of the window. `regrets` is how often an evicted block was
+    needed later, and `regret_tokens` how many tokens it took to get these blocks again; both are also given per 100
+    requests.
     """
 
     policy: EvictionPolicy
-    requests: int
-    unmanaged: int
-    managed: int
+    tokens: int
+    saved: int
     peak: int
     evictions: int
-    evicted: int
+    blocks_evicted: int
     over_budget: int
     regrets: int
     regret_tokens: int
+    regrets_per_100_requests: float
+    regret_tokens_per_100_requests: float
     curve: tuple[int, ...]
 
-    @property
-    def saved(self) -> int:
-        """The number of tokens that the policy saves, summed over all requests."""
-        return self.unmanaged - self.managed
 
-    def per_hundred(self, number: int) -> float:
-        """Return a count of this replay, such as `regrets`, as a number per 100 requests, rounded to one decimal."""
-        return round(100 * number / self.requests, 1) if self.requests else 0.0
+class Unmanaged(msgspec.Struct, frozen=True):
+    """What the requests of a conversation cost without a policy: the sum, the largest, and each, in tokens."""
+
+    tokens: int
+    peak: int
+    curve: tuple[int, ...]
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """A conversation replayed under several policies, with the `budget`, `trigger` and `target` that they had.
+
+    `source` is the name of its file, of which `broken_lines` lines can't be read, and `model` counted the tokens.
+    """
+
+    source: str
+    model: str
+    budget: int
+    trigger: float
+    target: float
+    broken_lines: int
+    requests: int
+    unmanaged: Unmanaged
+    policies: list[Replay]
 
 
 class _Request(msgspec.Struct, frozen=True):
@@ -133,17 +151,19 @@ class Simulation:
             for place, names in self._wanted_blocks.get(request.turn, {}).items():
                 again_there = window.get_again(self._blocks[place], request.turn, names)
                 regrets, regret_tokens = regrets + (again_there > 0), regret_tokens + again_there
+        managed, requests = sum(curve), max(len(curve), 1)
         return Replay(
             policy=engine.policy,
-            requests=len(curve),
-            unmanaged=sum(self.curve),
-            managed=sum(curve),
+            tokens=managed,
+            saved=sum(self.curve) - managed,
             peak=max(curve, default=0),
             evictions=evictions,
-            evicted=window.evicted,
+            blocks_evicted=window.evicted,
             over_budget=over,
             regrets=regrets,
             regret_tokens=regret_tokens,
+            regrets_per_100_requests=round(100 * regrets / requests, 1),
+            regret_tokens_per_100_requests=round(100 * regret_tokens / requests, 1),
             curve=tuple(curve),
         )
 

@@ -20,7 +20,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.text.similarity import shingles, terms
 from memctl.window.eviction.references import Embed, TextCache, groups, names_in, similar, with_references
-from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput, hybrid, semantic_merge
+from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput, semantic_merge
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, count, recount
 from memctl.window.messages.replacement import GONE
 from memctl.window.steps import EvictionPolicy
@@ -32,7 +32,6 @@ OUTLINE_SHARE = 0.06  # of the tokens of a large result: what of it stays beside
 PLACEHOLDER_TOKENS = 50  # at most
 MINIMUM_GAIN = 50  # tokens; for less than a placeholder may cost, what it says is not worth losing
 NOTHING_SPARED: Mapping[str, str] = MappingProxyType({})
-_ABOUT_AS_GOOD = 0.05  # of a score: among such units the one goes that frees little more than is wanted
 # Policies whose scores are weighed signals and no order that anybody relies on.
 _WEIGHED = (EvictionPolicy.PRIORITY, EvictionPolicy.HYBRID)
 # Policies that go by how alike blocks are; for the others they are not compared, which takes as long as all the rest.
@@ -165,8 +164,7 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 
     `texts` maps the id of each block to the text that replaces it; None removes the block without a text. `gain` is the
     number of tokens that the eviction saves, after the tokens of `texts` are subtracted. If `is_merged`, the blocks are
-    similar, and one text in the place of the last block replaces all of them. `outline` is how many tokens more the
-    eviction would save if the placeholder had no outline; it is 0 under all policies but `hybrid`.
+    similar, and one text in the place of the last block replaces all of them.
     """
 
     blocks: tuple[ContentBlock, ...]
@@ -174,29 +172,19 @@ class EvictionUnit(msgspec.Struct, frozen=True):
     gain: int
     score: float
     is_merged: bool = False
-    outline: int = 0
-
-    @property
-    def rank(self) -> float:
-        """The score by which units are ordered for eviction, the lowest first.
-
-        It is the unit's score, raised if the placeholder has an outline: a unit whose outline uses up much of what its
-        eviction could save is evicted later.
-        """
-        return self.score * ((self.gain + self.outline) / self.gain)
 
     @property
     def order(self) -> tuple[object, ...]:
         """The key by which units (blocks that are evicted together) are sorted into the order of their eviction.
 
-        Units with lower ranks come first. Among equal ranks, the turn of the first block decides, then its id as a
+        Units with lower scores come first. Among equal scores, the turn of the first block decides, then its id as a
         number (`9.2` before `10.1`). Definitions of tools come after all other units.
         """
         first = self.blocks[0]
         parts = re.findall(r"(\D*)(\d{0,18})", first.block_id)
         name = tuple((text, int(number or 0)) for text, number in parts)
         is_definition = first.content_type is ContentType.TOOL_DEFINITION
-        return is_definition, round(self.rank, 9), first.turn_created, name
+        return is_definition, round(self.score, 9), first.turn_created, name
 
     @property
     def changes(self) -> list[ChangedBlock]:
@@ -300,8 +288,9 @@ class EvictionEngine:
         situation = ScoringInput(turn, self.numbers, frozenset(terms(task)), task_embedding, alike, self._terms)
         candidates = _Candidates(self, known, situation, score)
         units = candidates.units({**spared, **protected(known, turn, self._protected)})
-        slack = 1.0 if own is None and self.policy in _WEIGHED else _ABOUT_AS_GOOD
-        chosen = self._with_merged_texts(_chosen(units, target_free_tokens, slack), candidates)
+        is_weighed = own is None and self.policy in _WEIGHED
+        chosen = _chosen(units, target_free_tokens, is_weighed=is_weighed)
+        chosen = self._with_merged_texts(chosen, candidates)
         self._forget(blocks)
         freed, gone = sum(unit.gain for unit in chosen), {block.block_id for unit in chosen for block in unit.blocks}
         scores = {block.block_id: unit.score for unit in units for block in unit.blocks}
@@ -369,8 +358,8 @@ def _member(kind: type[E_], value: E_ | str, what: str, plural: str) -> E_:
 class _Candidates:
     """Makes units of the blocks that may be evicted; `kept` has the reason for each other block, by its id.
 
-    `score` returns how worth keeping a block is in a situation. By the score of the policy `hybrid`, units count what
-    their outlines cost; by that of `semantic_merge`, similar blocks are one unit.
+    `score` returns how worth keeping a block is in a situation. By the score of the policy `semantic_merge`, similar
+    blocks are one unit.
     """
 
     def __init__(
@@ -380,11 +369,10 @@ class _Candidates:
 
         self._engine, self._blocks, self._placeholders = engine, blocks, placeholders
         self._score: Callable[[ContentBlock], float] = lambda block: score(block, situation)
-        self._is_hybrid, self._is_merging = score is hybrid, score is semantic_merge
+        self._is_merging = score is semantic_merge
         threshold = engine.numbers.similarity_threshold
         self._similar = {name: match for name, match in situation.similar.items() if match.share > threshold}
         self._sizes = Counter(block.message for block in blocks)
-        self._by_id = {block.block_id: block for block in blocks}
         self._calls = {block.call_id: block for block in blocks if block.is_call and block.call_id}
         self.kept: dict[str, str] = {}
 
@@ -444,10 +432,7 @@ class _Candidates:
         if not self._is_placeholder(group[0]):
             texts, left = self._texts(group) if tokens >= least else (None, 0)
             if texts is not None and (gain := tokens - left) >= least:
-                score, counter = min(map(self._score, group)), self._engine.counter
-                text = texts[group[0].block_id] or ""
-                outline = self._placeholders.outline_tokens(group[0], text, left, counter) if self._is_hybrid else 0
-                return EvictionUnit(tuple(group), texts, gain, score, outline=outline)
+                return EvictionUnit(tuple(group), texts, gain, min(map(self._score, group)))
             why = f"evicting the block would free fewer than {least} tokens"
         self.kept |= {block.block_id: why for block in group}
         return None
@@ -466,51 +451,33 @@ class _Candidates:
         engine = self._engine
         if engine.placeholder_tokens == 0:
             return GONE
-        call, same_as = self._call_of(block), self._same_as(block)
+        call = self._call_of(block)
         kept_at = engine.where_kept(block) if engine.where_kept else ""
         arguments, line = call.content if call else "", block.metadata.get("line")
-        key = (block.content, block.block_id, block.turn_created, line, arguments, same_as, kept_at)
+        key = (block.content, block.block_id, block.turn_created, line, arguments, kept_at)
         known = engine.placeholders
         if key not in known:
-            evicted = self._placeholders.Evicted(block, call, kept_at, same_as)
+            evicted = self._placeholders.Evicted(block, call, kept_at)
             sizes = engine.placeholder_tokens, engine.counter, engine.outline_share
             known[key] = self._placeholders.placeholder(evicted, *sizes)
         return known[key]
 
-    def _same_as(self, block: ContentBlock) -> str:
-        """Return a text that names the newer block that says nearly the same, and what only this one says.
 
-        The newer block may be evicted, too, and the text stays true.
-        """
-        from memctl.window.results import rows
+def _chosen(units: list[EvictionUnit], target: int, *, is_weighed: bool) -> list[EvictionUnit]:
+    """Return the first units that free the target together.
 
-        if (similar := self._similar.get(block.block_id)) is None:
-            return ""
-        newer = self._by_id[similar.to]
-        known = set(newer.content.split("\n"))
-        own = "\n".join(line for line in block.content.split("\n") if line not in known)
-        line = rows.key_line(own)
-        return f"turn {newer.turn_created}'s" + (f", but for: {line}" if line else "")
-
-
-def _chosen(units: list[EvictionUnit], target: int, slack: float) -> list[EvictionUnit]:
-    """Return the first units that free the target together, with as little more as may be.
-
-    The last of them may be another that is about as worth keeping and frees less. What the last makes needless stays,
-    the most worth keeping first, if its score is at most `slack` below that of the last.
+    If the score is a weighed one, those stay that the last unit makes needless, the most worth keeping first; nobody
+    relies on the order of such scores.
     """
     chosen: list[EvictionUnit] = []
-    need, last = target, 0.0
-    for number, unit in enumerate(units):
+    need = target
+    for unit in units:
         if need <= 0:
             break
-        if unit.gain >= need:
-            near = [u for u in units[number:] if u.rank <= unit.rank + _ABOUT_AS_GOOD and u.gain >= need]
-            unit = min((u for u in near if u.order[0] == unit.order[0]), key=lambda u: (u.gain, u.order))
         chosen.append(unit)
-        need, last = need - unit.gain, unit.rank
-    for unit in sorted(chosen, key=lambda u: u.order, reverse=True):
-        if need + unit.gain <= 0 and unit.rank >= last - slack:
+        need -= unit.gain
+    for unit in chosen[::-1] if is_weighed else ():
+        if need + unit.gain <= 0:
             chosen.remove(unit)
             need += unit.gain
     return chosen

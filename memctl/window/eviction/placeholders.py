@@ -44,14 +44,12 @@ _WRITES = re.compile(r"write|edit|replace|create|insert|patch|save|update|append
 class Evicted(msgspec.Struct, frozen=True):
     """What a placeholder is made from: the evicted block, its call if it is a result, and where else its content is.
 
-    `kept_at` is the place where the host keeps the content, "" for none. If a newer block has nearly the same content,
-    `same_as` is a text that names this newer block and says what only the evicted block has; otherwise it is "".
+    `kept_at` is the place where the host keeps the content, "" for none.
     """
 
     block: ContentBlock
     call: ContentBlock | None = None
     kept_at: str = ""
-    same_as: str = ""
 
     @property
     def output(self) -> Output:
@@ -77,7 +75,7 @@ def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_shar
     result of a tool, of at most the fraction `outline_share` of the result's tokens.
     """
     text = _plain_placeholder(evicted, most, counter)
-    if text is None or evicted.same_as or not outline_share:
+    if text is None or not outline_share:
         return text
     block = evicted.block
     room = min(int(block.token_count * outline_share), MOST_OUTLINE)
@@ -99,15 +97,6 @@ def outline(evicted: Evicted) -> list[str]:
         return [line for line in content.split("\n")[1:] if line.strip() and not line.startswith(f"{FOUND}: ")]
     shown = (row for row in rows.rows_of(evicted.output) if row.rank[0] in (rows.ERROR, rows.FIRST))
     return [row.text for row in sorted(shown, key=lambda row: row.rank) if not row.is_rest]
-
-
-def outline_tokens(block: ContentBlock, text: str, tokens: int, counter: TokenCounter) -> int:
-    """Return how many of the tokens of a block's placeholder are those of its outline; 0 without an outline.
-
-    `text` is the placeholder, and `tokens` is the number of its tokens.
-    """
-    plain, newline, _ = text.partition("\n")
-    return tokens - recount(block, f"{plain}]", counter) if newline else 0
 
 
 def merge_line(
@@ -140,7 +129,7 @@ def merge_line(
 def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | None:
     block = evicted.block
     most = min(most, block.token_count - 1)
-    middle = f"Nearly the same as {evicted.same_as}" if evicted.same_as else _content(evicted)
+    middle = _content(evicted)
     what = f"{EVICTED}{block.content_type.value} from turn {block.turn_created}"
     back = _back(evicted)
     heads = [f"{what} ({label})." if label else f"{what}." for label in (_label(evicted.call, n) for n in _LABELS)]

@@ -6,7 +6,6 @@ import itertools
 import random
 from typing import Any
 
-import msgspec
 import pytest
 
 from memctl.errors import MemctlError
@@ -21,7 +20,6 @@ from memctl.window import (
     EvictionResult,
     validate,
 )
-from memctl.window.eviction.engine import EvictionUnit
 from memctl.window.eviction.scores import ScoringInput
 from tests.conftest import slow
 from tests.window import generated, texts
@@ -102,7 +100,7 @@ def test_type_based_policy_evicts_thinking_first() -> None:
     assert [block.content_type for block in found.blocks_evicted] == [ContentType.THINKING]
 
 
-def test_the_older_of_two_alike_goes_first_and_says_what_only_it_says() -> None:
+def test_the_older_of_two_alike_goes_first() -> None:
     polled = "\n".join(f"pod {n} of the deployment is ready and healthy" for n in range(40))
     given = [
         user(text(texts.TASK)),
@@ -115,9 +113,8 @@ def test_the_older_of_two_alike_goes_first_and_says_what_only_it_says() -> None:
         assistant(use("t3", "Bash", command="ls")),
         user(result("t3", "a")),
     ]
-    new, found = freed("semantic_merge", 200, given)
+    _, found = freed("semantic_merge", 200, given)
     assert [block.turn_created for block in found.blocks_evicted] == [2]
-    assert "Nearly the same as turn 3's, but for: 3 errors in the log of pod 7" in new[4]["content"][0]["content"]
     assert found.similar_by == "word shingles"
 
 
@@ -173,42 +170,6 @@ def test_eviction_frees_little_more_than_asked() -> None:
     blocks.append(ContentBlock("large", ContentType.TOOL_RESULT, BIG, 5_000, 10))
     found = engine("hybrid", placeholder_max_tokens=0).evict(blocks, 4_900, 20)
     assert [block.block_id for block in found.blocks_evicted] == ["large"]
-    small = [msgspec.structs.replace(block, token_count=3_000, content="x") for block in blocks[:3]]
-    small.append(ContentBlock("fits", ContentType.TOOL_RESULT, "x", 400, 3))
-    found = engine("hybrid", placeholder_max_tokens=0).evict(small, 300, 20)
-    assert [block.block_id for block in found.blocks_evicted] == ["fits"]
-
-
-@pytest.mark.parametrize(
-    ("score", "gain", "outline", "expected"),
-    [(0.4, 950, 0, 0.4), (0.4, 950, 50, 0.4 * 1_000 / 950), (0.4, 50, 25, 0.6), (0.0, 50, 25, 0.0)],
-)
-def test_rank_is_the_score_raised_by_what_the_outline_costs(
-    score: float, gain: int, outline: int, expected: float
-) -> None:
-    unit = EvictionUnit((), {}, gain, score, outline=outline)
-    assert unit.rank == pytest.approx(expected)
-    assert unit.score == score
-
-
-@pytest.mark.parametrize(
-    ("policy", "share", "expected"),
-    [
-        ("hybrid", 0.06, ["0.1", "1.1", "2.1"]),
-        ("hybrid", 0.0, ["0.0", "0.1", "1.0"]),
-        ("priority", 0.06, ["0.0", "0.1", "1.0", "2.0"]),
-    ],
-)
-def test_hybrid_keeps_blocks_longer_whose_outlines_cost_more(policy: str, share: float, expected: list[str]) -> None:
-    """All score the same without outlines; of a file of one line (x.1) there is less to outline."""
-    files = [texts.alike(number) for number in range(3)]
-    blocks = [
-        ContentBlock(f"{n}.{m}", ContentType.TOOL_RESULT, file, 2_000, 1)
-        for n, pair in enumerate(files)
-        for m, file in enumerate(pair)
-    ]
-    found = engine(policy, outline_share=share).evict(blocks, 5_700, 9)
-    assert sorted(block.block_id for block in found.blocks_evicted) == expected
 
 
 def test_equal_scores_are_ordered_by_age_and_then_by_id() -> None:
@@ -227,7 +188,7 @@ def test_a_host_can_plug_in_its_own_score() -> None:
             return 1 / len(block.content)
 
     found = engine(scorer=Longest()).evict(example_blocks(), 60, 8)
-    assert [block.block_id for block in found.blocks_evicted] == ["b4"]  # of about the same score: what is enough
+    assert [block.block_id for block in found.blocks_evicted] == ["b3"]
     with pytest.raises(MemctlError, match="no eviction policy 'oldest'"):
         EvictionEngine("oldest")
     chosen = engine()

@@ -11,7 +11,6 @@ from memctl.window import ContentBlock, ContentType
 from memctl.window.eviction.placeholders import (
     Evicted,
     is_placeholder,
-    outline_tokens,
     placeholder,
     shorten_arguments,
 )
@@ -149,14 +148,6 @@ def test_long_finding_in_a_placeholder_is_cut_and_not_dropped() -> None:
     text = made("Bash", "error: " + "the connection was closed by the peer " * 9, command="npm test -- " + "x" * 100)
     assert "Finding: error: the connection" in text
     assert "…" in text
-
-
-def test_tokens_of_an_outline_are_what_a_placeholder_costs_beyond_a_plain_one() -> None:
-    block = result("\n".join(f"export function step{row}() {{ return {row}; }}" for row in range(90)))
-    plain, outlined = (placeholder(Evicted(block), 50, COUNTER, share) or "" for share in (0.0, 0.06))
-    tokens = [recount(block, text, COUNTER) for text in (plain, outlined)]
-    assert outline_tokens(block, outlined, tokens[1], COUNTER) == tokens[1] - tokens[0] > 0
-    assert outline_tokens(block, plain, tokens[0], COUNTER) == 0
 
 
 def test_placeholders_are_known_by_form_and_size() -> None:

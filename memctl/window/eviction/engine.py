@@ -28,7 +28,6 @@ from memctl.window.steps import EvictionPolicy
 if TYPE_CHECKING:
     from memctl.window.messages.conversation import Conversation
 
-OUTLINE_SHARE = 0.06  # of the tokens of a large result: what of it stays beside its placeholder
 PLACEHOLDER_TOKENS = 50  # at most
 MINIMUM_GAIN = 50  # tokens; for less than a placeholder may cost, what it says is not worth losing
 NOTHING_SPARED: Mapping[str, str] = MappingProxyType({})
@@ -203,8 +202,7 @@ class EvictionEngine:
     `numbers` are the settings of the policies' scores. `counter` must be the counter that counted the blocks' tokens;
     None stands for a counter for current Claude models. `where_kept` is a function that returns the place where the
     host keeps a block, which the block's placeholder then names. A placeholder has at most `placeholder_max_tokens`
-    tokens; 0 means no placeholders. The placeholder of a large result may have an outline in addition, of at most the
-    fraction `outline_share` of the result's tokens. A block whose eviction would save fewer than `minimum_gain` tokens
+    tokens; 0 means no placeholders. A block whose eviction would save fewer than `minimum_gain` tokens
     stays.
 
     The policy `semantic_merge` uses two functions. `embed` returns the vectors of texts; without it, blocks are
@@ -220,7 +218,6 @@ class EvictionEngine:
         scorer: EvictionScorer | None = None,
         protected_types: Collection[ContentType | str] = (ContentType.SYSTEM_PROMPT,),
         placeholder_max_tokens: int = PLACEHOLDER_TOKENS,
-        outline_share: float = OUTLINE_SHARE,
         minimum_gain: int = MINIMUM_GAIN,
         where_kept: WhereKept | None = None,
         embed: Embed | None = None,
@@ -237,7 +234,7 @@ class EvictionEngine:
         self.embed, self.merge = embed, merge
         types = [_member(ContentType, type_, "content type", "types") for type_ in protected_types]
         self._protected = tuple(type_.value for type_ in types)
-        self.placeholder_tokens, self.outline_share = placeholder_max_tokens, outline_share
+        self.placeholder_tokens = placeholder_max_tokens
         self.least_gain = max(1, minimum_gain)
         self.where_kept = where_kept
         self.placeholders: dict[tuple[Any, ...], str | None] = {}  # by all that they depend on
@@ -423,8 +420,7 @@ class _Candidates:
         return [unit for group in merged if (unit := self.merged_unit(group, min(map(self._score, group))))]
 
     def _is_placeholder(self, block: ContentBlock) -> bool:
-        most = self._engine.placeholder_tokens + self._placeholders.MOST_OUTLINE
-        return self._placeholders.is_placeholder(block, most)
+        return self._placeholders.is_placeholder(block, self._engine.placeholder_tokens)
 
     def _unit(self, group: Sequence[ContentBlock]) -> EvictionUnit | None:
         tokens, least = sum(block.token_count for block in group), self._engine.least_gain
@@ -458,8 +454,7 @@ class _Candidates:
         known = engine.placeholders
         if key not in known:
             evicted = self._placeholders.Evicted(block, call, kept_at)
-            sizes = engine.placeholder_tokens, engine.counter, engine.outline_share
-            known[key] = self._placeholders.placeholder(evicted, *sizes)
+            known[key] = self._placeholders.placeholder(evicted, engine.placeholder_tokens, engine.counter)
         return known[key]
 
 

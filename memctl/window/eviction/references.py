@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -189,16 +189,11 @@ NamesIn = Callable[[str], Set[str]]
 _Latest = dict[tuple[bool, str], int]
 
 
-class BlockReference(msgspec.Struct, frozen=True):
-    """A reference from a later block to an earlier block, where blocks are pieces of a conversation such as messages.
-
-    `by` is the index of the later block, and `meant` the index of the earlier one. `names` are the names, such as
-    paths, that make the reference: both blocks have them.
-    """
+class BlockReference(NamedTuple):
+    """A reference between blocks, which are pieces of a conversation: the index of the later and of the earlier one."""
 
     by: int
     meant: int
-    names: frozenset[str] = frozenset()
 
 
 def names_in(text: str) -> set[str]:
@@ -250,9 +245,11 @@ def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator
         if block.content_type in _REFERRING:
             # Without the names of files whose path is among them, too.
             exact = names_here - {name.rpartition("/")[2] for name in names_here if "/" in name}
-            for meant, own in sorted(_referenced_blocks(exact, latest).items()):
+            # Of the model's own words the newest is meant, and of all else the newest.
+            keys = [(is_own, name) for name in exact for is_own in (True, False)]
+            for meant in sorted({latest[key] for key in keys if key in latest}):
                 if blocks[meant].turn_created < block.turn_created:
-                    yield BlockReference(number, meant, frozenset(own))
+                    yield BlockReference(number, meant)
         for name in names_here:
             latest[block.content_type in _MODEL, name] = number
 
@@ -275,14 +272,3 @@ def _names(blocks: Sequence[ContentBlock], names: NamesIn) -> list[set[str]]:
 def _common(names: Sequence[Set[str]]) -> set[str]:
     counts, most = Counter(name for own in names for name in own), max(_LEAST, len(names) * _COMMON)
     return {name for name, count in counts.items() if count > most}
-
-
-def _referenced_blocks(names_here: Iterable[str], latest: _Latest) -> dict[int, set[str]]:
-    """Return the blocks that names mean, with these: of the model's own words the latest, and of all else
-    the latest."""
-    meant: dict[int, set[str]] = {}
-    for name in names_here:
-        for key in ((True, name), (False, name)):
-            if key in latest:
-                meant.setdefault(latest[key], set()).add(name)
-    return meant

@@ -7,10 +7,10 @@ evicted together. The units with the lowest scores are evicted first.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +19,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.text.similarity import shingles, terms
-from memctl.window.eviction.references import Embed, TextCache, groups, names_in, similar, with_references
+from memctl.window.eviction.references import Embed, groups, names_in, similar, with_references
 from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput, semantic_merge
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, count, recount
 from memctl.window.messages.replacement import GONE
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memctl.window.messages.conversation import Conversation
 
 PLACEHOLDER_TOKENS = 50  # at most
+_CACHED = 4_000  # texts whose names, words and placeholders are kept
 MINIMUM_GAIN = 50  # tokens; for less than a placeholder may cost, what it says is not worth losing
 NOTHING_SPARED: Mapping[str, str] = MappingProxyType({})
 # Policies whose scores are weighed signals and no order that anybody relies on.
@@ -173,19 +174,6 @@ class EvictionUnit(msgspec.Struct, frozen=True):
     is_merged: bool = False
 
     @property
-    def order(self) -> tuple[object, ...]:
-        """The key by which units (blocks that are evicted together) are sorted into the order of their eviction.
-
-        Units with lower scores come first. Among equal scores, the turn of the first block decides, then its id as a
-        number (`9.2` before `10.1`). Definitions of tools come after all other units.
-        """
-        first = self.blocks[0]
-        parts = re.findall(r"(\D*)(\d{0,18})", first.block_id)
-        name = tuple((text, int(number or 0)) for text, number in parts)
-        is_definition = first.content_type is ContentType.TOOL_DEFINITION
-        return is_definition, round(self.score, 9), first.turn_created, name
-
-    @property
     def changes(self) -> list[ChangedBlock]:
         """A description of the change of each block in the unit.
 
@@ -238,9 +226,10 @@ class EvictionEngine:
         self.least_gain = max(1, minimum_gain)
         self.where_kept = where_kept
         self.placeholders: dict[tuple[Any, ...], str | None] = {}  # by all that they depend on
-        self._names = TextCache(names_in)
-        self._runs = TextCache(shingles)
-        self._terms: TextCache[set[str]] = TextCache(terms)
+        # A window has nearly the same texts in each turn.
+        self._names = lru_cache(_CACHED)(names_in)
+        self._runs = lru_cache(_CACHED)(shingles)
+        self._terms = lru_cache(_CACHED)(terms)
         self.policy = _member(EvictionPolicy, policy, "eviction policy", "policies")
         self._scorer = scorer
 
@@ -288,7 +277,6 @@ class EvictionEngine:
         is_weighed = own is None and self.policy in _WEIGHED
         chosen = _chosen(units, target_free_tokens, is_weighed=is_weighed)
         chosen = self._with_merged_texts(chosen, candidates)
-        self._forget(blocks)
         freed, gone = sum(unit.gain for unit in chosen), {block.block_id for unit in chosen for block in unit.blocks}
         scores = {block.block_id: unit.score for unit in units for block in unit.blocks}
         replacements = {block_id: text for unit in chosen for block_id, text in unit.texts.items()}
@@ -334,14 +322,6 @@ class EvictionEngine:
         worded = {id(unit): candidates.merged_unit(unit.blocks, unit.score, text)
                   for unit, text in zip(merged, answers, strict=True) if text}  # fmt: skip
         return [worded.get(id(unit)) or unit for unit in chosen]
-
-    def _forget(self, blocks: Sequence[ContentBlock]) -> None:
-        """Drop cached results of texts that none of the blocks has."""
-        texts = {block.content for block in blocks}
-        for cache in (self._names, self._runs, self._terms):
-            cache.keep(texts)
-        if len(self.placeholders) > 2 * len(blocks):
-            self.placeholders = {key: text for key, text in self.placeholders.items() if key[0] in texts}
 
 
 def _member(kind: type[E_], value: E_ | str, what: str, plural: str) -> E_:
@@ -392,7 +372,7 @@ class _Candidates:
                 self.kept |= {block.block_id: reason for block in group if block.block_id not in held}
             elif unit := self._unit(group):
                 units.append(unit)
-        return sorted(units, key=lambda unit: unit.order)
+        return sorted(units, key=_order)
 
     def merged_unit(self, group: Sequence[ContentBlock], score: float, answer: str = "") -> EvictionUnit | None:
         """Return similar blocks as one unit, in which one line for all of them replaces the last block.
@@ -452,10 +432,18 @@ class _Candidates:
         arguments, line = call.content if call else "", block.metadata.get("line")
         key = (block.content, block.block_id, block.turn_created, line, arguments, kept_at)
         known = engine.placeholders
+        if len(known) > _CACHED:
+            known.clear()
         if key not in known:
             evicted = self._placeholders.Evicted(block, call, kept_at)
             known[key] = self._placeholders.placeholder(evicted, engine.placeholder_tokens, engine.counter)
         return known[key]
+
+
+def _order(unit: EvictionUnit) -> tuple[bool, float, int]:
+    """Return the key by which units are sorted: lower scores go first, then older ones; definitions of tools last."""
+    first = unit.blocks[0]
+    return first.content_type is ContentType.TOOL_DEFINITION, round(unit.score, 9), first.turn_created
 
 
 def _chosen(units: list[EvictionUnit], target: int, *, is_weighed: bool) -> list[EvictionUnit]:

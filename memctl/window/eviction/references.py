@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -31,34 +31,7 @@ _NEAREST = 20  # newer blocks with the same run that are compared: what is polle
 _POLL_ALIKE = 0.5  # of the runs of words, numbers aside: what the same call gives again has the same frame
 _FEWEST = 3  # blocks that are joined
 _LONGEST_EMBEDDED = 2_000  # characters: a static model gives long texts the mean of their words, and all are alike
-T = TypeVar("T")
 Embed = Callable[[Sequence[str]], Any]  # texts -> a matrix with a row for each, of length 1 or 0
-
-
-class TextCache(Generic[T]):
-    """A function of a text, with a cache of its results.
-
-    A window has nearly the same texts in each turn, so most results are found in the cache.
-    """
-
-    def __init__(self, function: Callable[[str], T]) -> None:
-        self._function = function
-        self._known: dict[str, T] = {}
-
-    def __call__(self, text: str) -> T:
-        result = self._known.get(text)
-        if result is None:
-            result = self._known[text] = self._function(text)
-        return result
-
-    def keep(self, texts: Collection[str]) -> None:
-        """Drop the cached results of texts that are not in `texts`.
-
-        Nothing is dropped until the cache has more than twice as many results as there are `texts`, so that it is not
-        searched in each turn.
-        """
-        if len(self._known) > 2 * len(texts):
-            self._known = {text: self._known[text] for text in texts if text in self._known}
 
 
 class Similar(msgspec.Struct, frozen=True):

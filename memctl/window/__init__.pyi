@@ -97,7 +97,12 @@ from memctl.window.policy.contexts import Context as Context, ContextState as Co
 from memctl.window.policy.formats import take_apart as take_apart
 from memctl.window.policy.measures import Measures as Measures
 from memctl.window.policy.performance import Performance as Performance
-from memctl.window.policy.quality import Advice as Advice, QualityMetric as QualityMetric, Signal as Signal
+from memctl.window.policy.quality import (
+    Advice as Advice,
+    QualityMetric as QualityMetric,
+    QualityReport as QualityReport,
+    Signal as Signal,
+)
 from memctl.window.policy.rules import Facts as Facts, Judgement as Judgement
 from memctl.window.policy.staleness import Over as Over
 from memctl.window.preservation.checklist import Entry as Entry

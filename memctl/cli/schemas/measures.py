@@ -64,18 +64,7 @@ KINDS: dict[str, Shape] = {
     },
     "files_pack": {**PACK, "files": [_FILE]},
     "budget": lambda: shape_of(window.WindowBudget),
-    "quality": {
-        "format model": str,
-        "tokens": int,
-        "task": str | None,
-        "metrics": [lambda: shape_of(window.QualityMetric)],
-        "triggers": [lambda: shape_of(window.Signal)],
-        "changes": [lambda: shape_of(window.Advice)],
-        "blocks": [
-            {"title kind": str, "line end tokens weight": int, "is_relevant": bool | None, "repeated stale": float}
-        ],
-        "performance": ({str: object}, None),
-    },
+    "quality": lambda: shape_of(window.QualityReport),
     "threshold": lambda: {**shape_of(window.observations.Review), "steps": [str]},
     "parallel": {
         "granted is_delta_assumed": bool,

@@ -185,36 +185,46 @@ def names_in(text: str) -> set[str]:
 
 
 def with_references(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
-    """Return the blocks, each with two values that say how later blocks refer to it.
+    """Return the blocks, each with three values that say how later blocks refer to it.
 
-    `metadata["reference_count"]` is the number of turns that refer to the block, and the field `last_referenced_turn`
-    the last of these turns. If the host gave a block higher values, these stay. `names` returns the names in a text.
+    - `metadata["reference_count"]` is the number of turns that refer to the block.
+    - The field `last_referenced_turn` is the last of these turns.
+    - `metadata["newest_share"]` is the fraction of the names in the block, such as paths, that no newer block has. A
+      name that very many blocks have is treated as if a newer block had it. A block without names has no such value.
+
+    If the host gave a block higher values of the first two, these stay. `names` returns the names in a text.
     """
     turns: dict[int, set[int]] = {}
-    for pair in pairs(blocks, names):
+    block_names, latest = _names(blocks, names), _Latest()
+    for pair in _pairs(blocks, block_names, latest):
         turns.setdefault(pair.meant, set()).add(blocks[pair.by].turn_created)
-    known = list(blocks)
-    for number, own in turns.items():
-        block = blocks[number]
-        count = max(len(own), int(block.metadata.get("reference_count", 0)))
-        known[number] = msgspec.structs.replace(
-            block,
-            last_referenced_turn=max(*own, block.last_referenced_turn),
-            metadata={**block.metadata, "reference_count": count},
-        )
+    newest = Counter(latest.values())
+    known = []
+    for number, block in enumerate(blocks):
+        own, metadata = turns.get(number, set()), dict(block.metadata)
+        if block_names[number]:
+            metadata["newest_share"] = newest[number] / len(block_names[number])
+        if own:
+            metadata["reference_count"] = max(len(own), int(block.metadata.get("reference_count", 0)))
+        last = max(*own, block.last_referenced_turn) if own else block.last_referenced_turn
+        known.append(msgspec.structs.replace(block, last_referenced_turn=last, metadata=metadata))
     return known
 
 
-def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator[BlockReference]:
-    """Yield the references between blocks of different turns, in the order of the blocks that refer.
+def pairs(blocks: Sequence[ContentBlock]) -> Iterator[BlockReference]:
+    """Yield the references between blocks of different turns, in the order of the blocks that refer."""
+    return _pairs(blocks, _names(blocks, names_in), _Latest())
 
-    `names` returns the names in a text.
+
+def _pairs(blocks: Sequence[ContentBlock], names: Sequence[Set[str]], latest: _Latest) -> Iterator[BlockReference]:
+    """Yield each reference to a block of an earlier turn; `names` has the names in each block.
+
+    `latest` is filled: its keys are pairs of True for the model's own words (False for all else) and a name, its values
+    the index of the newest block with the name.
     """
-    block_names = _names(blocks, names)
-    common = _common(block_names)
-    latest: _Latest = {}  # whether the model said it, and a name -> the newest block with the name
+    common = _common(names)
     for number, block in enumerate(blocks):
-        names_here = block_names[number] - common
+        names_here = names[number] - common
         if block.content_type in _REFERRING:
             # Without the names of files whose path is among them, too.
             exact = names_here - {name.rpartition("/")[2] for name in names_here if "/" in name}

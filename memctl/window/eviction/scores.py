@@ -218,7 +218,8 @@ def hybrid(block: ContentBlock, situation: ScoringInput) -> float:
     """Score a block of the window by five weighted signals.
 
     The signals are recency, the score of the policy `priority`, the remaining life of the block, how many turns refer
-    to it, and its novelty, which is lower the more similar a newer block is.
+    to it, and its novelty. The novelty is lower the more similar a newer block is, or the more of the names in the
+    block are in newer blocks, too.
     """
     weights = situation.numbers.hybrid_weights
     return (
@@ -226,7 +227,7 @@ def hybrid(block: ContentBlock, situation: ScoringInput) -> float:
         + weights.priority * priority(block, situation)
         + weights.type_ttl * type_based(block, situation)
         + weights.reference_freq * _reuse(block, situation)
-        + weights.semantic_duplication * (1.0 - situation.duplication(block))
+        + weights.semantic_duplication * _novelty(block, situation)
     )
 
 
@@ -244,6 +245,12 @@ def _recency(block: ContentBlock, situation: ScoringInput) -> float:
     """Return the recency of the last use of a block, which is a reference to it, or else its own turn."""
     last = max(block.turn_created, block.last_referenced_turn)
     return situation.left(last, situation.numbers.recency_half_life)
+
+
+def _novelty(block: ContentBlock, situation: ScoringInput) -> float:
+    """Return how little newer blocks repeat of a block (0 to 1), by their likeness and by the names that they have."""
+    likeness = 1.0 - situation.duplication(block)
+    return min(likeness, float(block.metadata.get("newest_share", likeness)))
 
 
 def _reuse(block: ContentBlock, situation: ScoringInput) -> float:

@@ -48,8 +48,9 @@ class ContentBlock(msgspec.Struct, frozen=True):
     such as the system prompt; `path` leads to the block in its message, or in the request.
 
     The host may set `priority_score` (0 to 1), `do_not_evict` and `embedding`. `metadata` may have `reference_count`
-    (how many turns refer to the block), `line` (of the transcript), `uncounted` (types of content that have no text,
-    such as images), and whatever the host adds.
+    (how many turns refer to the block), `newest_share` (the fraction of the names in the block's text, such as paths,
+    that no newer block has), `line` (of the transcript), `uncounted` (types of content that have no text, such as
+    images), and whatever the host adds.
     """
 
     block_id: str

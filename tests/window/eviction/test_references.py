@@ -57,6 +57,12 @@ def test_path_does_not_refer_to_a_namesake_in_another_folder() -> None:
     assert turns(*blocks, one("c", "index.ts is wrong", 7, ANSWER)) == {"a": 0, "b": 7, "c": 0}
 
 
+def test_newest_share_is_that_of_names_which_no_newer_block_has() -> None:
+    old, new = one("old", "src/api.ts: max_retries", 2), one("new", "src/api.ts: retryPolicy", 3)
+    found = with_references([old, new, one("words", "no names here", 4)])
+    assert [block.metadata.get("newest_share") for block in found] == [1 / 3, 1.0, None]  # a path is two names
+
+
 def test_plain_words_are_no_reference() -> None:
     assert turns(one("r", "23 files reference axios", 2), one("a", "axios is in 23 files", 7, ANSWER))["r"] == 0
 

@@ -112,6 +112,13 @@ def test_recency_counts_from_the_last_reference() -> None:
         assert score(used, NOW) > score(unused, NOW)
 
 
+def test_hybrid_scores_a_block_lower_the_more_of_its_names_newer_blocks_have() -> None:
+    scores = [hybrid(block(metadata={"newest_share": share}), NOW) for share in (0.0, 0.5, 1.0)]
+    assert scores == sorted(set(scores))
+    assert scores[2] - scores[0] == pytest.approx(0.10)
+    assert hybrid(block(), NOW) == scores[2]  # unknown: nothing is subtracted
+
+
 def test_nearly_repeated_block_scores_lowest() -> None:
     score = semantic_merge
     same = ScoringInput(20, similar={"b": Similar("c", 0.97, "embeddings")})

@@ -32,6 +32,7 @@ PLACEHOLDER_TOKENS = 50  # at most
 _CACHED = 4_000  # texts whose names, words and placeholders are kept
 MINIMUM_GAIN = 50  # tokens; for less than a placeholder may cost, what it says is not worth losing
 NOTHING_SPARED: Mapping[str, str] = MappingProxyType({})
+_ABOUT_AS_GOOD = 0.05  # of a score: among such units the one goes that frees little more than is wanted
 # Policies whose scores are weighed signals and no order that anybody relies on.
 _WEIGHED = (EvictionPolicy.PRIORITY, EvictionPolicy.HYBRID)
 # Policies that go by how alike blocks are; for the others they are not compared, which takes as long as all the rest.
@@ -274,9 +275,8 @@ class EvictionEngine:
         situation = ScoringInput(turn, self.numbers, frozenset(terms(task)), task_embedding, alike, self._terms)
         candidates = _Candidates(self, known, situation, score)
         units = candidates.units({**spared, **protected(known, turn, self._protected)})
-        is_weighed = own is None and self.policy in _WEIGHED
-        chosen = _chosen(units, target_free_tokens, is_weighed=is_weighed)
-        chosen = self._with_merged_texts(chosen, candidates)
+        slack = 1.0 if own is None and self.policy in _WEIGHED else _ABOUT_AS_GOOD
+        chosen = self._with_merged_texts(_chosen(units, target_free_tokens, slack), candidates)
         freed, gone = sum(unit.gain for unit in chosen), {block.block_id for unit in chosen for block in unit.blocks}
         scores = {block.block_id: unit.score for unit in units for block in unit.blocks}
         replacements = {block_id: text for unit in chosen for block_id, text in unit.texts.items()}
@@ -446,21 +446,24 @@ def _order(unit: EvictionUnit) -> tuple[bool, float, int]:
     return first.content_type is ContentType.TOOL_DEFINITION, round(unit.score, 9), first.turn_created
 
 
-def _chosen(units: list[EvictionUnit], target: int, *, is_weighed: bool) -> list[EvictionUnit]:
-    """Return the first units that free the target together.
+def _chosen(units: list[EvictionUnit], target: int, slack: float) -> list[EvictionUnit]:
+    """Return the first units that free the target together, with as little more as may be.
 
-    If the score is a weighed one, those stay that the last unit makes needless, the most worth keeping first; nobody
-    relies on the order of such scores.
+    The last of them may be another that is about as worth keeping and frees less. What the last makes needless stays,
+    the most worth keeping first, if its score is at most `slack` below that of the last.
     """
     chosen: list[EvictionUnit] = []
-    need = target
-    for unit in units:
+    need, last = target, 0.0
+    for number, unit in enumerate(units):
         if need <= 0:
             break
+        if unit.gain >= need:
+            near = [u for u in units[number:] if u.score <= unit.score + _ABOUT_AS_GOOD and u.gain >= need]
+            unit = min((u for u in near if _order(u)[0] == _order(unit)[0]), key=lambda u: (u.gain, _order(u)))
         chosen.append(unit)
-        need -= unit.gain
-    for unit in chosen[::-1] if is_weighed else ():
-        if need + unit.gain <= 0:
+        need, last = need - unit.gain, unit.score
+    for unit in sorted(chosen, key=_order, reverse=True):
+        if need + unit.gain <= 0 and unit.score >= last - slack:
             chosen.remove(unit)
             need += unit.gain
     return chosen

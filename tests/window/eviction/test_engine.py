@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import msgspec
 import pytest
 
 from memctl.errors import MemctlError
@@ -169,6 +170,10 @@ def test_eviction_frees_little_more_than_asked() -> None:
     blocks.append(ContentBlock("large", ContentType.TOOL_RESULT, BIG, 5_000, 10))
     found = engine("hybrid", placeholder_max_tokens=0).evict(blocks, 4_900, 20)
     assert [block.block_id for block in found.blocks_evicted] == ["large"]
+    small = [msgspec.structs.replace(block, token_count=3_000, content="x") for block in blocks[:3]]
+    small.append(ContentBlock("fits", ContentType.TOOL_RESULT, "x", 400, 3))
+    found = engine("hybrid", placeholder_max_tokens=0).evict(small, 300, 20)
+    assert [block.block_id for block in found.blocks_evicted] == ["fits"]
 
 
 def test_equal_scores_are_ordered_by_age() -> None:
@@ -183,7 +188,7 @@ def test_a_host_can_plug_in_its_own_score() -> None:
             return 1 / len(block.content)
 
     found = engine(scorer=Longest()).evict(example_blocks(), 60, 8)
-    assert [block.block_id for block in found.blocks_evicted] == ["b3"]
+    assert [block.block_id for block in found.blocks_evicted] == ["b4"]  # of about the same score: what is enough
     with pytest.raises(MemctlError, match="no eviction policy 'oldest'"):
         EvictionEngine("oldest")
     chosen = engine()

@@ -96,7 +96,7 @@ def test_cascade_eviction_keeps_facts_that_occur_once() -> None:
     before = Conversation.parse(generated.anthropic(4, 90), COUNTER)
     wanted = essentials.of_blocks(before.blocks)
     engine = EvictionEngine("hybrid", counter=COUNTER)
-    messages, _ = engine.evict_from(before, before.tokens // 2)
+    messages, _ = engine.evict_from(before, before.tokens // 3)
     assert essentials.missing(wanted, Conversation.parse(messages, COUNTER).blocks)
     done = CompressionEngine(COUNTER).run_steps(before, before.tokens * 2 // 3, (EVICTION,), engine)
     assert essentials.missing(wanted, done.conversation.blocks) == []

@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -235,15 +235,13 @@ def _commit_only(
     deadline = time.monotonic() + _LOCK_PATIENCE
     args = ["commit", "--only", "--quiet", "--cleanup=whitespace", *verify, "-m", message, *index_lock.FROM_STDIN]
     variables = {**dates, git.COMMITTING: str(os.getpid()), **IndexLock(repository).variables}
-    # A hook stages what it formats only in the commit; the user's index would revert it.
-    reset = verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit())
+    may_change = verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit())
     while True:
         process = git.start_writing(args, repository.top, variables)  # it does nothing before it gets the paths
         try:
-            with index_lock.hold(repository, files, process.pid) as held:
-                publish = partial(held.publish_if_moved, files if reset else ())
-                git.finish(process, args, index_lock.pathspecs(files), publish)
-                publish()
+            with index_lock.hold(repository, files, process.pid, hooks=may_change) as held:
+                git.finish(process, args, index_lock.pathspecs(files), held.publish_if_moved)
+                held.publish_if_moved()
                 return repository.branch()[1], held.added
         except git.GitFailed as error:
             lock = _blocking_lock(repository, error)

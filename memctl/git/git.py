@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 16  # bytes that are read at once
 _LAST_BLOCKS = 16  # blocks read once a program has ended: as much as a pipe can hold, 1 MiB (pipe(7))
 _LOOK_AFTER = 10  # ms after which a program is looked at again that prints nothing
+_MEANWHILE = 3  # ms after which what runs meanwhile is called again, while the user's Git waits for its lock
 _WNOHANG = getattr(os, "WNOHANG", 0)
 _SIGKILL = 9  # SIGKILL: the module `signal` makes an enum of 64 names
 # SIGPIPE and SIGXFSZ, which Python ignores: programs that Git runs, such as a hook with `yes | head`, need them.
@@ -126,7 +127,7 @@ class Process:
         """
         out, err, rest = self.stdout.fileno(), self.stderr.fileno(), memoryview(data or b"")
         poll, reading = self._poll(has_input=bool(rest)), {out, err}
-        pause = None if self._pidfd >= 0 and meanwhile is None else _LOOK_AFTER
+        pause = (None if self._pidfd >= 0 else _LOOK_AFTER) if meanwhile is None else _MEANWHILE
         left = _LAST_BLOCKS  # once the program has ended, others may print for ever
         while (reading or rest) and left:
             ready = {number for number, _ in poll.poll(pause)}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -28,6 +28,8 @@ PATIENCE = 4.0  # seconds to wait for another git process that holds the index
 _ORPHAN_PATIENCE = 5.0  # seconds to wait for a Git process whose memctl was killed; hooks may keep it from ending
 _TRIES = 4  # times that the next index is prepared without the lock; beside a loop of commits the last one is with it
 _PAUSE = 0.005  # seconds between two tries to get the lock
+_RAW = ("-z", "--raw", "--no-renames")
+_DIFFERENCES = ("diff-tree", "--stdin", "-r", "--no-commit-id", *_RAW)  # of commits that it is given from their parents
 # The options with which a Git command reads `pathspecs` from its standard input.
 FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 
@@ -63,6 +65,9 @@ class IndexLock:
         self.added: list[str] = []
         self._is_published = False
         self._stamp = b""  # of the user's index that was copied
+        self._watched: Sequence[str] = ()  # the files that a hook may change in the commit
+        self._looking: git.Process | None = None
+        self._staged = b""  # how these files differ between HEAD and the next index, as Git's raw format has it
 
     @property
     def variables(self) -> dict[str, str]:
@@ -80,6 +85,17 @@ class IndexLock:
         if specs := pathspecs(path for path, content in files.items() if content is None):
             options = ("--cached", "--force", "--quiet", "--sparse", "--ignore-unmatch")
             git.write(["rm", *options, *FROM_STDIN], self._repository.top, specs, self.variables)
+
+    def watch(self, paths: Sequence[str]) -> None:
+        """Note what is staged of some files, so that `publish_if_moved` sees if a hook commits something else.
+
+        The Git process that will look at the commit is started before the index is locked.
+        """
+        self._watched = paths
+        self._looking = self._looking or git.start_answering(_DIFFERENCES, self._repository.top)
+        args = ["diff-index", "--cached", *_RAW, "HEAD", "--"]
+        found = (git.try_read([*args, *some], self._repository.top, self.variables) for some in trees.batched(paths))
+        self._staged = b"".join(part or b"" for part in found)
 
     def restage(self, files: Mapping[str, bytes | None]) -> None:
         """Prepare the next index again if the user's index has changed since."""
@@ -106,41 +122,43 @@ class IndexLock:
         self.replace_index()
         self.release()
 
-    def publish_if_moved(self, reset: Iterable[str]) -> None:
+    def publish_if_moved(self) -> None:
         """Replace the user's index once HEAD has moved and Git has written the next index, and end the lock.
 
-        The user's Git need not wait for a post-commit hook. The hook finds the next index where it was. The files
-        `reset` get their versions in HEAD, since another hook may have changed them in the commit. Called again, this
-        does nothing.
+        The user's Git need not wait for a post-commit hook. The hook finds the next index where it was. The files that
+        another hook has changed in the commit get their versions in HEAD. Called again, this does nothing.
         """
         writing = self._next.with_name(f"{_NEXT}.lock")
         if self._is_published or self._repository.branch() == self.head:
             return
         if writing.exists():  # looked for after the branch: Git makes this file before it moves the branch
             return
-        if reset:
+        if self._watched:
             with suppress(git.GitFailed):  # the commit is made all the same
-                self.added = self._added_by_hooks(reset)
-                self.reset([*reset, *self.added])
+                self._reset_changed()
         copy = self._next.with_name(f"{_NEXT}-copy")
         _copy(self._next, copy)
         os.replace(copy, self._index)
         self.unlock()
         self._is_published = True
 
-    def _added_by_hooks(self, files: Iterable[str]) -> list[str]:
-        """Return the paths in the commit that are not of `files`, and that the user has not staged; raises GitFailed.
+    def _reset_changed(self) -> None:
+        """Reset the watched files if a hook changed the commit, and the others that it added; raises GitFailed.
 
-        A hook such as `git add -u` changes only the index of the commit, so the user's index would revert them.
+        A hook such as `git add -u` changes only the index of the commit, so the user's index would revert them. Files
+        that the user has staged stay staged.
         """
-        parent, top = self.head[1], self._repository.top
-        if not parent:
-            return []
-        names = ["-z", "--name-only", "--no-renames"]
-        committed = git.read(["diff-tree", "-r", *names, parent, "HEAD"], top)
-        staged = git.read(["diff-index", "--cached", *names, parent], top, extra=self.variables)
-        others = set(committed.split(b"\0")) - set(staged.split(b"\0")) - {b""}
-        return sorted({git.decode_path(path) for path in others} - set(files))
+        assert self._looking is not None
+        commit = self._repository.branch()[1].encode()
+        committed = git.finish(self._looking, _DIFFERENCES, commit + b"\n")
+        if committed == self._staged:
+            return
+        if parent := self.head[1]:
+            args = ["diff-index", "--cached", *_RAW, parent]
+            staged = git.read(args, self._repository.top, extra=self.variables)
+            others = set(committed.split(b"\0")[1::2]) - set(staged.split(b"\0")[1::2])
+            self.added = sorted({git.decode_path(path) for path in others} - set(self._watched))
+        self.reset([*self._watched, *self.added])
 
     def replace_index(self) -> None:
         """Replace the user's index by the next one."""
@@ -197,6 +215,8 @@ class IndexLock:
     def release(self, *, keep_note: bool = False) -> None:
         """Remove the lock and what was prepared; with `keep_note` the next memctl will look at the index again."""
         self.unlock()
+        if self._looking is not None:
+            git.end(self._looking)
         self._remove_leftovers()
         if not keep_note:
             self._note.unlink(missing_ok=True)
@@ -228,17 +248,22 @@ def _copy(source: Path, target: Path) -> None:
 
 
 @contextmanager
-def hold(repository: Repository, files: Mapping[str, bytes | None], process: int) -> Iterator[IndexLock]:
+def hold(
+    repository: Repository, files: Mapping[str, bytes | None], process: int, *, hooks: bool = False
+) -> Iterator[IndexLock]:
     """Lock the index during the `with` block, in which the Git process `process` commits `files`.
 
     They are bytes by path, None for a deletion. The next index has them when the block begins; it is prepared before
-    the lock is taken, since the user's Git fails while the index is locked. The caller holds memctl's lock for writes.
+    the lock is taken, since the user's Git fails while the index is locked. With `hooks` the process runs hooks that may
+    change the commit. The caller holds memctl's lock for writes.
     Raises LockHeld if another process keeps the index locked, and GitFailed.
     """
     recover(repository)
     held = IndexLock(repository)
     for left in reversed(range(_TRIES)):
         held.stage(files)
+        if hooks:
+            held.watch(list(files))
         held.take(files, process)
         if not left or held.is_current:
             break

@@ -1,7 +1,7 @@
 """Git's lock on the index, held from before a branch moves until the index has the committed files.
 
-`git commit` does the same: it prepares the new index in another file, moves the branch, and then renames the file to
-the index. So no commit of the user can contain files that are being committed here, and nothing stays staged if the
+`git commit` does nearly the same: it prepares the new index in another file, moves the branch, and then renames the
+file to the index; the lock is not held here while a pre-commit hook runs (`IndexLock.guard`). So no commit of the user can contain files that are being committed here, and nothing stays staged if the
 branch does not move.
 
 The lock is the file `index.lock` beside the index. Before it is made, its text is written to a file in memctl's folder,
@@ -63,11 +63,11 @@ class IndexLock:
         self._note, self._next = repository.private / INDEX_NOTE, repository.private / _NEXT
         self.head = "", ""
         self.added: list[str] = []
-        self._is_published = False
+        self._is_held = self._is_published = self.is_unfinished = False
+        self._files: Sequence[str] = ()  # that are committed
         self._stamp = b""  # of the user's index that was copied
-        self._watched: Sequence[str] = ()  # the files that a hook may change in the commit
         self._looking: git.Process | None = None
-        self._staged = b""  # how these files differ between HEAD and the next index, as Git's raw format has it
+        self._staged = b""  # how the files differ between HEAD and the next index, as Git's raw format has it
 
     @property
     def variables(self) -> dict[str, str]:
@@ -79,6 +79,7 @@ class IndexLock:
 
         The files whose content is None are left out. Conflicts in the files are resolved by it.
         """
+        self._files = list(files)
         self.copy()
         if specs := pathspecs(path for path, content in files.items() if content is not None):
             git.write(["add", "--sparse", "--force", *FROM_STDIN], self._repository.top, specs, self.variables)
@@ -86,16 +87,33 @@ class IndexLock:
             options = ("--cached", "--force", "--quiet", "--sparse", "--ignore-unmatch")
             git.write(["rm", *options, *FROM_STDIN], self._repository.top, specs, self.variables)
 
-    def watch(self, paths: Sequence[str]) -> None:
-        """Note what is staged of some files, so that `publish_if_moved` sees if a hook commits something else.
+    def path_options(self) -> list[str]:
+        """Return the options with which a Git command reads the paths of the staged files from a file."""
+        file = self._next.with_name(f"{_NEXT}-paths")
+        file.write_bytes(pathspecs(self._files))
+        return [f"--pathspec-from-file={file}", "--pathspec-file-nul"]
+
+    def watch(self) -> None:
+        """Note what is staged of the files, so that `publish_if_moved` sees if a hook commits something else.
 
         The Git process that will look at the commit is started before the index is locked.
         """
-        self._watched = paths
-        self._looking = self._looking or git.start_answering(_DIFFERENCES, self._repository.top)
+        self._looking = git.start_answering(_DIFFERENCES, self._repository.top)
         args = ["diff-index", "--cached", *_RAW, "HEAD", "--"]
-        found = (git.try_read([*args, *some], self._repository.top, self.variables) for some in trees.batched(paths))
+        groups = trees.batched(self._files)
+        found = (git.try_read([*args, *some], self._repository.top, self.variables) for some in groups)
         self._staged = b"".join(part or b"" for part in found)
+
+    def guard(self, process: git.Process, message: bytes) -> None:
+        """Take one step beside a `git commit` that uses the next index; called again and again until it ends.
+
+        The index is locked only once Git waits for the message, which it reads after the pre-commit hook.
+        """
+        if self._is_held:
+            self.publish_if_moved()
+        elif git.has_read(process):
+            self.take(self._files, process.pid)
+            git.feed(process, message)
 
     def restage(self, files: Mapping[str, bytes | None]) -> None:
         """Prepare the next index again if the user's index has changed since."""
@@ -133,32 +151,39 @@ class IndexLock:
             return
         if writing.exists():  # looked for after the branch: Git makes this file before it moves the branch
             return
-        if self._watched:
-            with suppress(git.GitFailed):  # the commit is made all the same
-                self._reset_changed()
-        copy = self._next.with_name(f"{_NEXT}-copy")
-        _copy(self._next, copy)
-        os.replace(copy, self._index)
+        try:
+            is_current = self.is_current
+            if self._is_changed_by_hooks() or not is_current:
+                if not is_current:  # the user has staged something while a hook ran
+                    self._copy_index()
+                self.reset([*self._files, *self.added])
+        except git.GitFailed:  # the commit is made all the same
+            self.is_unfinished = True
+        else:
+            copy = self._next.with_name(f"{_NEXT}-copy")
+            _copy(self._next, copy)
+            os.replace(copy, self._index)
         self.unlock()
         self._is_published = True
 
-    def _reset_changed(self) -> None:
-        """Reset the watched files if a hook changed the commit, and the others that it added; raises GitFailed.
+    def _is_changed_by_hooks(self) -> bool:
+        """Return whether a hook has changed the commit, and find out which other files it added; raises GitFailed.
 
         A hook such as `git add -u` changes only the index of the commit, so the user's index would revert them. Files
         that the user has staged stay staged.
         """
-        assert self._looking is not None
+        if self._looking is None:
+            return False
         commit = self._repository.branch()[1].encode()
         committed = git.finish(self._looking, _DIFFERENCES, commit + b"\n")
         if committed == self._staged:
-            return
+            return False
         if parent := self.head[1]:
             args = ["diff-index", "--cached", *_RAW, parent]
             staged = git.read(args, self._repository.top, extra=self.variables)
             others = set(committed.split(b"\0")[1::2]) - set(staged.split(b"\0")[1::2])
-            self.added = sorted({git.decode_path(path) for path in others} - set(self._watched))
-        self.reset([*self._watched, *self.added])
+            self.added = sorted({git.decode_path(path) for path in others} - set(self._files))
+        return True
 
     def replace_index(self) -> None:
         """Replace the user's index by the next one."""
@@ -167,6 +192,9 @@ class IndexLock:
     def copy(self) -> None:
         """Make the next index a copy of the user's index."""
         self._remove_leftovers()
+        self._copy_index()
+
+    def _copy_index(self) -> None:
         self._stamp = self._find_stamp()
         with suppress(FileNotFoundError):
             _copy(self._index, self._next)
@@ -190,6 +218,7 @@ class IndexLock:
             private_files.replace_file(self._note, msgspec.json.encode(note))
             if self.make():
                 if self._repository.branch() == self.head:
+                    self._is_held = True
                     return
                 self.lock.unlink()
             elif time.monotonic() > deadline:
@@ -248,22 +277,35 @@ def _copy(source: Path, target: Path) -> None:
 
 
 @contextmanager
-def hold(
-    repository: Repository, files: Mapping[str, bytes | None], process: int, *, hooks: bool = False
-) -> Iterator[IndexLock]:
+def prepare(repository: Repository, files: Mapping[str, bytes | None], *, hooks: bool) -> Iterator[IndexLock]:
+    """Prepare the next index with `files` for a `git commit` in the `with` block, which locks the index by `guard`.
+
+    They are bytes by path, None for a deletion. `hooks` says that a pre-commit hook runs, which may change the commit.
+    The caller holds memctl's lock for writes. Raises GitFailed.
+    """
+    recover(repository)
+    held = IndexLock(repository)
+    try:
+        held.stage(files)
+        if hooks:
+            held.watch()
+        yield held
+    finally:
+        held.release(keep_note=held.is_unfinished)
+
+
+@contextmanager
+def hold(repository: Repository, files: Mapping[str, bytes | None], process: int) -> Iterator[IndexLock]:
     """Lock the index during the `with` block, in which the Git process `process` commits `files`.
 
     They are bytes by path, None for a deletion. The next index has them when the block begins; it is prepared before
-    the lock is taken, since the user's Git fails while the index is locked. With `hooks` the process runs hooks that may
-    change the commit. The caller holds memctl's lock for writes.
+    the lock is taken, since the user's Git fails while the index is locked. The caller holds memctl's lock for writes.
     Raises LockHeld if another process keeps the index locked, and GitFailed.
     """
     recover(repository)
     held = IndexLock(repository)
     for left in reversed(range(_TRIES)):
         held.stage(files)
-        if hooks:
-            held.watch(list(files))
         held.take(files, process)
         if not left or held.is_current:
             break

@@ -110,6 +110,24 @@ def test_files_that_a_hook_adds_are_named_and_stay_as_they_are(repo: Path, memct
     assert git(repo, "status", "--porcelain") == ("" if len(added) == 2 else "?? new.py\n")
 
 
+@pytest.mark.parametrize("command", ["add", "commit"])
+def test_users_git_does_not_wait_for_a_pre_commit_hook_of_ours(repo: Path, memctl: Memctl, command: str) -> None:
+    noise = "head -c 300000 /dev/zero | tr '\\0' x >&2"
+    hook(repo, "pre-commit", f'[ -n "$MEMCTL_COMMITTING" ] || exit 0\n{noise}\ntouch "$PWD/../asked"\nsleep 1')
+    (repo / "app.py").write_text("mine = 1\n")
+    writer = process(repo, "learn", "New", "--lesson", "x")
+    while not (repo.parent / "asked").exists():
+        time.sleep(0.01)
+    git(repo, "add", "app.py")
+    if command == "commit":
+        git(repo, "commit", "-qm", "user's")
+    assert writer.poll() is None
+    assert writer.wait() == 0
+    assert git(repo, "status", "--porcelain", "--untracked-files=no") == ("" if command == "commit" else "M  app.py\n")
+    assert swallowed(repo) == []
+    assert changed_in(repo) == [git(repo, "ls-files", ".memory/learnings").strip()]
+
+
 def test_hook_that_empties_the_message_is_named(repo: Path, memctl: Memctl) -> None:
     hook = repo / ".git/hooks/commit-msg"
     hook.parent.mkdir(exist_ok=True)

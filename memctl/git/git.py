@@ -262,9 +262,12 @@ def folders_by_environment(folder: Path) -> tuple[Path, Path] | None:
 def _worktree_setting(git_dir: Path) -> str:
     """Return the value of core.worktree in the config file of a Git directory; "" if it has none."""
     with suppress(OSError):
+        section = ""
         for line in (git_dir / "config").read_text("utf-8", "replace").splitlines():
+            if line.lstrip().startswith("["):
+                section = line.strip()[1:].partition("]")[0].lower()
             name, _, value = line.partition("=")
-            if name.strip().lower() == "worktree":
+            if section == "core" and name.strip().lower() == "worktree":
                 return os.path.join(git_dir, value.strip().strip('"'))
     return ""
 

@@ -1,8 +1,8 @@
 """Git's lock on the index, held from before a branch moves until the index has the committed files.
 
 `git commit` does nearly the same: it prepares the new index in another file, moves the branch, and then renames the
-file to the index; the lock is not held here while a pre-commit hook runs (`IndexLock.guard`). So no commit of the user can contain files that are being committed here, and nothing stays staged if the
-branch does not move.
+file to the index; the lock is not held here while a pre-commit hook runs (`IndexLock.guard`). So no commit of the user
+can contain files that are being committed here, and nothing stays staged if the branch does not move.
 
 The lock is the file `index.lock` beside the index. Before it is made, its text is written to a file in memctl's folder,
 the note, which names the paths, the commit before, and the Git process that moves the branch. So a lock of a killed

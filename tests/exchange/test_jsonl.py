@@ -171,7 +171,7 @@ def test_second_import_of_the_same_lines_adds_nothing(repo: Path, memctl: Memctl
 
 def test_circle_through_an_existing_record_is_broken(repo: Path, memctl: Memctl) -> None:
     first, second = (memctl("issue", title).id for title in ("First", "Second"))
-    memctl("link", first, "--blocks", second)
+    memctl("link", first, second, "--as", "blocks")
     made = {"memory_type": "issue", "title": "Between", "blocks": [first], "blocked_by": [second]}
     assert "the links form a circle: " in memctl("import", "-", stdin=lines(made)).err
     assert memctl("check", "--json", code=None).code == 0

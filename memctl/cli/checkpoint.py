@@ -16,6 +16,7 @@ from memctl.cli.command import (
     flag_option,
     json_option,
     limit_option,
+    number_option,
     options,
     reading,
     text_option,
@@ -55,17 +56,17 @@ _task_options = options(
         ("--constraint", "constraints", "A constraint on the work, or `none` if there is none. Repeatable."),
         callback=real_text,
     ),
-    click.option(
+    number_option(
         "--scs",
         "scs_size",
-        type=click.IntRange(0),
+        least=0,
         metavar="TOKENS",
         help="Tokens of the shared slice: what the contexts of parallel agents have in common.",
     ),
-    click.option(
+    number_option(
         "--aws",
         "aws_size",
-        type=click.IntRange(0),
+        least=0,
         metavar="TOKENS",
         help="Tokens of the working set: all that is in the agent's window.",
     ),

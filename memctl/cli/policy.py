@@ -91,7 +91,7 @@ _inputs = options(
     ),
     token_counter.files_option("plan", "Files and prompts that the next step will add to the contexts."),
     number_option("--remaining", least=0, help="Tokens left in the window. [default: computed from the contexts]"),
-    click.option("--delta", type=click.IntRange(min=0), help="Tokens that all parallel agents will return together."),
+    number_option("--delta", least=0, help="Tokens that all parallel agents will return together."),
     click.option(
         "--state",
         "described",

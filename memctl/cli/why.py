@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import click
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, reading
+from memctl.cli.command import command, limit_option, reading
 from memctl.pages import file_query, provenance, why_answer
 from memctl.pages.line_references import LineReference
 from memctl.pages.provenance import (
@@ -52,13 +52,7 @@ class _WhyRow(NamedTuple):
     ("memctl why src/old.py --at v1.0 --json", "Show what explained a file at the time of a release, as JSON."),
 )
 @click.argument("path", metavar="PATH[:LINE]")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    help="How many commits to read, and how many records to show; 0 means all.",
-)
+@limit_option(20, "How many commits to read, and how many records to show; 0 means all.")
 @reading
 def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at: str | None) -> None:
     """Show what explains a file, a line or a folder: sections, records, commits.

@@ -20,6 +20,7 @@ from memctl.transcript import claude_code
 from tests.checkpoints import having
 from tests.conftest import Memctl, commits, git, record_all
 from tests.hooks.session import Session
+from tests.write.test_mishaps import hook
 
 
 def age(folder: Path) -> None:
@@ -539,6 +540,17 @@ def test_killed_session_is_summarized_at_the_next_start(session: Session, repo: 
     later.context("SessionStart", source="startup")
     assert "Round half to even" in (repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
     assert not draft.exists()
+
+
+def test_session_end_does_not_wait_for_a_slow_git_hook(session: Session) -> None:
+    work(session)
+    hook(session.repo, "pre-commit", "sleep 6")
+    started = time.monotonic()
+    session.send("SessionEnd", {"MEMCTL_HOOK_SECONDS": "0.5"})
+    assert time.monotonic() - started < 4
+    while not git(session.repo, "log", "--format=%H", "--", ".memory/sessions"):
+        assert time.monotonic() - started < 60
+        time.sleep(0.1)
 
 
 def test_ended_session_without_changes_is_not_taken_for_a_killed_one(

@@ -17,6 +17,7 @@ from memctl.transcript.events import Event
 _MOST = 20  # commands of a session, the latest
 _LONGEST = 120  # characters of a command; longer ones are scripts for one occasion
 _SOON = 8  # commands within which another form of a failed command is looked for
+_CHANGES_FOLDER = ("cd", "pushd", "set-location")
 _COMMITTED = lazy_regex(r"(?m)^\[[^\]\n]*\b([0-9a-f]{7,40})\] (\S.*)$")  # what `git commit` prints
 _COMMIT = lazy_regex(r"\bgit\b[^\n|;&]*\b(?:commit|cherry-pick|revert)\b")
 _REDIRECTION = lazy_regex(r"(?:\s+(?:\d?(?:>>?|<)|&>>?)(?:&\d|\s*\S+))+\s*$")
@@ -61,8 +62,9 @@ def _checks(call: Event, places: Places) -> list[str]:
     text = tool_calls.command_of(call.arguments)
     folder, found = call.cwd or places.root, list[str]()
     for simple in shell.commands(text):
-        if simple.words[:1] in (("cd",), ("pushd",)) and simple.words[1:]:
-            where, is_inside = places.locate(simple.words[-1], folder)
+        if simple.words[1:] and simple.words[0].lower() in _CHANGES_FOLDER:
+            written = simple.text.split(maxsplit=1)[-1].strip("'\"")  # a shell of Unix would drop the backslashes
+            where, is_inside = places.locate(written if "\\" in written else simple.words[-1], folder)
             folder = f"{places.root}/{where}" if is_inside else where
         command = _REDIRECTION.sub("", simple.text)
         if simple.words and not simple.document and "\n" not in command and steps.program(_LAUNCHER.sub("", command)):

@@ -71,6 +71,27 @@ def test_the_folder_that_the_shell_is_in_counts() -> None:
     assert lines == ["`cd web && npm test`", "`cd web/web && npm test` fails here, `cd web && npm test` works"]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cd /d/shop/web && npm test",
+        "cd /mnt/d/shop/web && npm test",
+        'cd "d:/shop/web" && npm test',
+        "Set-Location D:\\shop\\web; npm test 2>&1 | Select-Object -Last 4",
+        "cd D:\\shop\\web; npm test",
+    ],
+)
+def test_each_way_to_write_a_folder_on_windows_names_the_same_folder(command: str) -> None:
+    events = events_of((command, "ok", False), cwd="D:\\shop")
+    assert commands.outcomes(events, Places(TOP, "D:\\shop")) == ["`cd web && npm test`"]
+
+
+def test_a_folder_of_another_drive_is_outside_and_on_unix_no_folder_is_a_drive() -> None:
+    events = events_of(("cd /e/shop/web && npm test", "ok", False), cwd="D:\\shop")
+    assert commands.outcomes(events, Places(TOP, "D:\\shop")) == []
+    assert Places(TOP, "/shop").locate("/d/shop/app.py", "/shop") == ("/d/shop/app.py", False)
+
+
 def test_commits_are_kept_as_git_prints_them() -> None:
     printed = "[main 7793cf1] Round half to even\n 1 file changed, 2 insertions(+)"
     events = events_of(

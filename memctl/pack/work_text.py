@@ -16,7 +16,7 @@ from memctl.pack.budget_fill import CountTokens
 from memctl.pack.items import Worktree
 from memctl.record import session_page
 from memctl.record.checkpoint import Checkpoint, is_outside
-from memctl.record.session_page import FAILS, LAST_SAID, SessionPage
+from memctl.record.session_page import LAST_SAID, OTHER_FORM, SessionPage
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import DONE
 from memctl.text import timestamps
@@ -118,10 +118,17 @@ def _command_lines(pages: Sequence[SessionPage]) -> Iterator[str]:
     """Yield a line of the commands that work here, those of most sessions first, and lines of those that fail."""
     lines = [line for page in pages for line in reversed(page.lines.get(session_page.COMMANDS, ()))]
     counts = Counter(lines)  # equal numbers stay in the order of the lines, the latest first
-    good = [line for line, _ in counts.most_common() if FAILS not in line]
-    if named := list(_short(good[:_COMMANDS_NAMED])):
+    if named := list(_short(line for line, _ in counts.most_common(_COMMANDS_NAMED))):
         yield f"Commands that work here: {', '.join(named)}"
-    yield from [line for line, _ in counts.most_common() if FAILS in line][: _MOST["pairs"]]
+    errors = [line for page in pages for line in reversed(page.lines.get(session_page.ERRORS, ()))]
+    pairs = [line.removeprefix(OTHER_FORM) for line in errors if line.startswith(OTHER_FORM)]
+    latest = {_failing(line): line for line in reversed(pairs)}
+    yield from [latest[form] for form, _ in Counter(map(_failing, pairs)).most_common(_MOST["pairs"])]
+
+
+def _failing(pair: str) -> str:
+    """Return the form that fails of a line such as "`rtk bun` fails: unknown command — `bun` works"."""
+    return pair.partition(" fails: ")[0]
 
 
 def _short(lines: Iterable[str]) -> Iterator[str]:

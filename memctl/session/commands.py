@@ -1,13 +1,9 @@
-"""Find what a session ran that a later one wants to know: commands that check or build the work, and its commits.
-
-A command that can't run here, such as one of a wrong program, is given with the form that worked soon afterwards.
-"""
+"""Find what a session ran that a later one wants to know: commands that check or build the work, and its commits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memctl.record.session_page import FAILS
 from memctl.session import failures, shell, steps, tool_calls
 from memctl.session.trail import Places
 from memctl.text.lazy_regex import lazy_regex
@@ -16,7 +12,6 @@ from memctl.transcript.events import Event
 
 _MOST = 20  # commands of a session, the latest
 _LONGEST = 120  # characters of a command; longer ones are scripts for one occasion
-_SOON = 8  # commands within which another form of a failed command is looked for
 _CHANGES_FOLDER = ("cd", "pushd", "set-location")
 _COMMITTED = lazy_regex(r"(?m)^\[[^\]\n]*\b([0-9a-f]{7,40})\] (\S.*)$")  # what `git commit` prints
 _COMMIT = lazy_regex(r"\bgit\b[^\n|;&]*\b(?:commit|cherry-pick|revert)\b")
@@ -35,25 +30,17 @@ def commits(events: Sequence[Event]) -> Iterator[str]:
 
 
 def outcomes(events: Sequence[Event], places: Places) -> list[str]:
-    """Return the commands whose outcome a later session wants to know, as Markdown, the latest last.
+    """Return the commands that check or build the work, and whose last run succeeded, as Markdown, the latest last.
 
-    A command that checks or builds the work, and whose last run succeeded, is given alone: "`make test`". For one that
-    could not run, the line has the form that did: "`rtk bun test` fails here, `bun test` works". A command of a folder
-    below the root of `places` begins with `cd`.
+    A command of a folder below the root of `places` begins with `cd`.
     """
     lines: dict[str, None] = {}
-    refused: dict[str, int] = {}
-    for number, (result, call) in enumerate(failures.results(events)):
+    for result, call in failures.results(events):
         is_failure = failures.is_failure(result, call)
         for command in _checks(call, places):
             lines.pop(code(command), None)
             if not is_failure:
                 lines[code(command)] = None
-                for other in [old for old, at in refused.items() if number - at <= _SOON and _is_form(old, command)]:
-                    lines[f"{code(other)} {FAILS}, {code(command)} works"] = None
-                    del refused[other]
-            elif failures.is_misused(result):
-                refused[command] = number
     return list(lines)[-_MOST:]
 
 
@@ -78,8 +65,3 @@ def _in_folder(command: str, folder: str, places: Places) -> str:
     where, is_inside = places.locate("here", folder)  # a path in the folder, since the root itself has none
     where = where.rpartition("/")[0]
     return "" if not is_inside else f"cd {where} && {command}" if where else command
-
-
-def _is_form(old: str, new: str) -> bool:
-    """Return whether two different commands run the same step, such as with another launcher, option or folder."""
-    return old != new and steps.key(_LAUNCHER.sub("", old)) == steps.key(_LAUNCHER.sub("", new))

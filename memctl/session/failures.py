@@ -277,11 +277,6 @@ def _is_report(text: str) -> bool:
     return is_specific(line) or only_counts(line)
 
 
-def is_misused(result: Event) -> bool:
-    """Return whether a failed command was called wrongly, such as with an unknown option, or is not there."""
-    return _MISUSED.search(message(result.text)) is not None
-
-
 def is_refused(result: Event) -> bool:
     """Return whether a result says that its call did not run, because the user or the host refused it."""
     return result.is_error and any(words in result.text[:400].lower() for words in _NOT_MADE)

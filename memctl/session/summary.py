@@ -76,7 +76,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
     - `commits` are the ids and subjects of the session's commits, the earliest first.
     - `last_word` is the agent's last message, shortened in its middle, since it ends with what is left or asked.
     - `said` are the prompts without the one that is the intent, each of at most 300 characters.
-    - `printed_commits` are the commits as Git printed them, and `commands` those that worked or failed
+    - `printed_commits` are the commits as Git printed them, and `commands` the checks that worked
       (`session.commands`).
     """
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from memctl.record import session_page
-from memctl.record.session_page import SessionPage
+from memctl.record.session_page import OTHER_FORM, SessionPage
 from memctl.session import failures, shell, tool_calls
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut
@@ -19,7 +19,6 @@ from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import inline
 from memctl.transcript.events import CALL, RESULT, Event
 
-OTHER_FORM = "other form: "  # the beginning of a line on a page
 _NEAR = 6  # calls after a failure among which the form that works is looked for
 _LONGEST = 60  # characters of a form
 _SESSIONS, _TIMES = 2, 3  # in which, or how often in one, a pair occurs before it counts as learned

@@ -39,9 +39,13 @@ LAST = SessionPage(
         STATE: ("50 % complete", "[x] Rounding (done)", "[ ] VAT (planned)", "Last said: Both work. Shall I commit?"),
         COMMITS: ("`1111111` Round", "`2222222` Round", "`3333333` Discount"),
         NEXT: ("VAT", "Shall I commit?"),
-        ERRORS: ("open: `make lint`: E501", "resolved: `make test`: 1 failed — the same step succeeded later"),
+        ERRORS: (
+            "open: `make lint`: E501",
+            "resolved: `make test`: 1 failed — the same step succeeded later",
+            "other form: `rtk make` fails: unknown command — `make` works (2 times)",
+        ),
         DECISIONS: ("Keep cents as integers (as said)", "Never use floats (by the user)"),
-        COMMANDS: ("`make test`", "`pytest -x`", "`rtk make test` fails here, `make test` works"),
+        COMMANDS: ("`make test`", "`pytest -x`"),
     },
 )
 BEFORE = SessionPage(
@@ -70,7 +74,7 @@ def test_the_text_has_what_is_needed_next_in_its_order() -> None:
         "- Files that the last sessions changed, the latest first: `b.py`, `a.py`, `z.py`",
         "- Files that they read: `docs/c.md`",
         "- Commands that work here: `make test`, `pytest -x`",
-        "- `rtk make test` fails here, `make test` works",
+        "- `rtk make` fails: unknown command — `make` works (2 times)",
         "- Sessions before it:",
         "  - 2025-11-03: Set up → It runs.",
     ]

@@ -21,12 +21,12 @@ _LAUNCHER = lazy_regex(
 )
 
 
-def commits(events: Sequence[Event]) -> Iterator[str]:
-    """Yield the commits that a session made, as Git printed them: "`7793cf1` Round half to even"."""
+def commits(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
+    """Yield the ids and subjects of the commits that a session made, as Git printed them."""
     for result, call in failures.results(events):
         if _COMMIT.search(tool_calls.command_of(call.arguments)):
             for commit in _COMMITTED.finditer(result.text):
-                yield f"{code(commit[1])} {one_line(commit[2])}"
+                yield commit[1], one_line(commit[2])
 
 
 def outcomes(events: Sequence[Event], places: Places) -> list[str]:

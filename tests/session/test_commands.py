@@ -76,9 +76,9 @@ def test_a_folder_of_another_drive_is_outside_and_on_unix_no_folder_is_a_drive()
     assert Places(TOP, "/shop").locate("/d/shop/app.py", "/shop") == ("/d/shop/app.py", False)
 
 
-def test_commits_are_kept_as_git_prints_them() -> None:
+def test_commits_are_found_in_what_git_printed() -> None:
     printed = "[main 7793cf1] Round half to even\n 1 file changed, 2 insertions(+)"
     events = events_of(
         ("git add -A && git commit -m x", printed, False), ("cat log", "[main 1234567] No commit", False)
     )
-    assert list(commands.commits(events)) == ["`7793cf1` Round half to even"]
+    assert list(commands.commits(events)) == [("7793cf1", "Round half to even")]

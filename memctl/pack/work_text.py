@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -31,10 +32,11 @@ _NOW, _COMMANDS, _FILES = 0.4, 0.1, 0.75  # of the room: up to which what lies b
 _LINE, _PROMPT, _ANSWER = 300, 200, 620  # characters of a line, of a prompt, of the last answer
 _BRIEF = 130  # characters of the intent, and of the answer, of a session before the last
 _MOST = {"prompts": 3, "done": 3, "commits": 4, "dirty": 8, "open": 5, "errors": 3, "stated": 5, "pairs": 3}
-_COMMANDS_NAMED, _COMMANDS_LENGTH = 6, 200  # commands, and their characters
+_COMMANDS_NAMED, _COMMANDS_LENGTH = 5, 250  # commands, and their characters
 _HEADINGS = {True: "- Files that the last sessions changed, the latest first: ", False: "- Files that they read: "}
 _DECAY, _OWN = 0.9, 1.5  # weight of a file for each later session, and of one of the same branch; `bench` measures it
 _OPEN, _WORKED = "open: ", "Worked in "  # how lines of pages begin
+_CD = lazy_regex(r"`cd (\S+) && ([^`]+)`")
 _STEP = lazy_regex(r"\[[x ]\] ")
 _WORDS = lazy_regex(r"\w+")
 # Files that no task of this worktree is about: of another drive or worktree, of Git, and of packages.
@@ -118,8 +120,13 @@ def _command_lines(pages: Sequence[SessionPage]) -> Iterator[str]:
     """Yield a line of the commands that work here, those of most sessions first, and lines of those that fail."""
     lines = [line for page in pages for line in reversed(page.lines.get(session_page.COMMANDS, ()))]
     counts = Counter(lines)  # equal numbers stay in the order of the lines, the latest first
-    if named := list(_short(line for line, _ in counts.most_common(_COMMANDS_NAMED))):
-        yield f"Commands that work here: {', '.join(named)}"
+    last = pages[0].lines.get(session_page.COMMANDS, ()) if pages else ()
+    folders: dict[str, list[str]] = {}
+    for folder, command in _short(line for line, times in counts.most_common() if times > 1 or line in last):
+        folders.setdefault(folder, []).append(command)
+    named = [f"{f'in {folder}: ' if folder else ''}{', '.join(commands)}" for folder, commands in folders.items()]
+    if named:
+        yield f"Commands that work here: {'; '.join(named)}"
     errors = [line for page in pages for line in reversed(page.lines.get(session_page.ERRORS, ()))]
     pairs = [line.removeprefix(OTHER_FORM) for line in errors if line.startswith(OTHER_FORM)]
     latest = {_failing(line): line for line in reversed(pairs)}
@@ -131,13 +138,18 @@ def _failing(pair: str) -> str:
     return pair.partition(" fails: ")[0]
 
 
-def _short(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines that fit into the room for commands; long ones are mostly for one occasion."""
+def _short(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the folder and the command of the first lines that fit into the room, both as code.
+
+    "`cd src && make`" gives "`src`" and "`make`". Long commands are mostly for one occasion.
+    """
     room = _COMMANDS_LENGTH
-    for line in lines:
-        room -= len(line)
+    for line in islice(lines, _COMMANDS_NAMED):
+        match = _CD.fullmatch(line)
+        folder, command = (f"`{match[1]}`", f"`{match[2]}`") if match else ("", line)
+        room -= len(command)
         if room >= 0:
-            yield line
+            yield folder, command
 
 
 def _opening(work: Work, now: str) -> str:

@@ -45,17 +45,25 @@ def outcomes(events: Sequence[Event], places: Places) -> list[str]:
 
 
 def _checks(call: Event, places: Places) -> list[str]:
-    """Return the commands of a call that check or build the work; only the last one if it hides the others' success."""
+    """Return the commands of a call that check or build the work; only the last one if it hides the others' success.
+
+    Checks that `&&` joins are one command: "mise run fmt && mise run lint".
+    """
     text = tool_calls.command_of(call.arguments)
-    folder, found = call.cwd or places.root, list[str]()
+    folder, found, is_joined = call.cwd or places.root, list[str](), False
     for simple in shell.commands(text):
         if simple.words[1:] and simple.words[0].lower() in _CHANGES_FOLDER:
             written = simple.text.split(maxsplit=1)[-1].strip("'\"")  # a shell of Unix would drop the backslashes
             where, is_inside = places.locate(written if "\\" in written else simple.words[-1], folder)
             folder = f"{places.root}/{where}" if is_inside else where
         command = _REDIRECTION.sub("", simple.text)
-        if simple.words and not simple.document and "\n" not in command and steps.program(_LAUNCHER.sub("", command)):
+        is_check = bool(simple.words and not simple.document and "\n" not in command)
+        is_check = is_check and bool(steps.program(_LAUNCHER.sub("", command)))
+        if is_check and is_joined and simple.operator == "&&":
+            found[-1] = f"{found[-1]} && {command}"
+        elif is_check:
             found.append(_in_folder(command, folder, places))
+        is_joined = is_check and bool(found[-1])
     found = [command for command in found if command and len(command) <= _LONGEST]
     return found[-1:] if steps.hides_failures(text) else found
 

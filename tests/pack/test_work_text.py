@@ -109,6 +109,18 @@ def test_the_text_is_within_its_limit_and_files_have_most_of_it(limit: int) -> N
         assert "`make test`" in made
 
 
+def test_commands_are_those_of_the_last_session_or_of_two_and_a_folder_is_named_once() -> None:
+    def session(*lines: str) -> SessionPage:
+        return SessionPage({"session_id": lines[0]}, {}, {COMMANDS: lines})
+
+    pages = (
+        session("`make`", "`cd web && npm test`"),
+        session("`cd web && npm run lint`", "`make once`"),
+        session("`cd web && npm run lint`"),
+    )
+    assert "- Commands that work here: in `web`: `npm run lint`, `npm test`; `make`" in text(*pages).splitlines()
+
+
 def test_files_that_are_not_in_the_worktree_are_left_out(tmp_path: Any) -> None:
     (tmp_path / "a.py").touch()
     made = text(LAST, top=str(tmp_path))

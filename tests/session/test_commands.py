@@ -35,6 +35,8 @@ def outcomes(*runs: tuple[str, str, bool], cwd: str = "/shop") -> list[str]:
         ("cd web && npm run lint", "`cd web && npm run lint`"),
         ("cd /shop/web && npm run lint", "`cd web && npm run lint`"),
         ("python -m pytest -q", "`python -m pytest -q`"),
+        ("cd web && npm run fmt && npm test", "`cd web && npm run fmt && npm test`"),
+        ("make fmt && make lint && git status", "`make fmt && make lint`"),
     ],
 )
 def test_a_check_that_worked_is_kept_as_it_can_be_run_again(command: str, line: str) -> None:

@@ -16,9 +16,6 @@ _CHANGES_FOLDER = ("cd", "pushd", "set-location")
 _COMMITTED = lazy_regex(r"(?m)^\[[^\]\n]*\b([0-9a-f]{7,40})\] (\S.*)$")  # what `git commit` prints
 _COMMIT = lazy_regex(r"\bgit\b[^\n|;&]*\b(?:commit|cherry-pick|revert)\b")
 _REDIRECTION = lazy_regex(r"(?:\s+(?:\d?(?:>>?|<)|&>>?)(?:&\d|\s*\S+))+\s*$")
-_LAUNCHER = lazy_regex(
-    r"(?:(?:rtk|npx|bunx|sudo|time|env|wsl -e|(?:uv|poetry|pipenv) run|python[\d.]* -m|cd \S+ &&) )+"
-)
 
 
 def commits(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
@@ -58,7 +55,7 @@ def _checks(call: Event, places: Places) -> list[str]:
             folder = f"{places.root}/{where}" if is_inside else where
         command = _REDIRECTION.sub("", simple.text)
         is_check = bool(simple.words and not simple.document and "\n" not in command)
-        is_check = is_check and bool(steps.program(_LAUNCHER.sub("", command)))
+        is_check = is_check and bool(steps.program(command))
         if is_check and is_joined and simple.operator == "&&":
             found[-1] = f"{found[-1]} && {command}"
         elif is_check:

@@ -52,7 +52,7 @@ _WRONG = lazy_regex(r"(?i)\b(?:issues?|concerns?|findings?|problems?|gaps?|risks
 # What says that something is wrong and stays so: known, put off, or lost without a word.
 _OPEN = lazy_regex(
     r"(?i)\bpre-?existing (?:\w+ )?(?:issue|bug|problem|failure|gap|defect)s?\b|\bflaky\b|\bfollow-?ups?\b"
-    r"|\bout of scope\b|\bknown (?:issue|limitation|bug|gap)s?\b|\ba (?:\w+ )?gap\b|\blimitation\b"
+    r"|\bout of scope\b(?! /|\W*:)|\bknown (?:issue|limitation|bug|gap)s?\b|\ba (?:\w+ )?gap\b|\blimitation\b"
     r"|\btechnical debt\b|\bnot (?:covered|handled|implemented|supported|tested) yet\b"
     r"|\bhas(?:n't| not| never) been (?:run|tested|verified)\b|\b(?:deferred|left) (?:to|for) (?:later|a later)\b"
     r"|\bstill (?:uses?|refers? to|points? to|has|have) (?:the )?old\b|\buntested\b"

@@ -38,6 +38,7 @@ _DECAY, _OWN = 0.9, 1.5  # weight of a file for each later session, and of one o
 _OPEN, _WORKED = "open: ", "Worked in "  # how lines of pages begin
 _CD = lazy_regex(r"`cd (\S+) && ([^`]+)`")
 _STEP = lazy_regex(r"\[[x ]\] ")
+_QUESTION = lazy_regex(r"\?(?: \(|\Z)")  # at the end of a line, but for who said it
 _WORDS = lazy_regex(r"\w+")
 # Files that no task of this worktree is about: of another drive or worktree, of Git, and of packages.
 _ELSEWHERE = lazy_regex(r"[A-Za-z]:/|(?:.*/)?(?:node_modules|site-packages|\.venv|\.git|worktrees)/")
@@ -246,7 +247,7 @@ def _unrecorded(stated: Iterable[Sequence[str]], snapshot: Snapshot, known: str 
     found: list[str] = []
     for lines, kind in zip(stated, ("decision", "learning"), strict=True):
         recorded = tuple(map(_key, snapshot.catalogue.titles(kind))) if lines else ()
-        new = (line for line in lines if not _key(line).startswith(recorded))
+        new = (line for line in lines if not (_key(line).startswith(recorded) or _QUESTION.search(line)))
         found += [line for line in new if _key(line.partition(_REASON)[0]) not in known]
     return sorted(found, key=lambda line: _BY_USER not in line)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from memctl.session import failures, shell, steps, tool_calls
 from memctl.session.trail import Places
@@ -15,15 +15,22 @@ _LONGEST = 120  # characters of a command; longer ones are scripts for one occas
 _CHANGES_FOLDER = ("cd", "pushd", "set-location")
 _COMMITTED = lazy_regex(r"(?m)^\[[^\]\n]*\b([0-9a-f]{7,40})\] (\S.*)$")  # what `git commit` prints
 _COMMIT = lazy_regex(r"\bgit\b[^\n|;&]*\b(?:commit|cherry-pick|revert)\b")
+_RESET = lazy_regex(r"\bgit\b[^\n|;&]*\breset (?:--soft |--hard )?HEAD(?:~([1-9])|[~^](?!\d))")
 _REDIRECTION = lazy_regex(r"(?:\s+(?:\d?(?:>>?|<)|&>>?)(?:&\d|\s*\S+))+\s*$")
 
 
-def commits(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
-    """Yield the ids and subjects of the commits that a session made, as Git printed them."""
+def commits(events: Sequence[Event]) -> list[tuple[str, str]]:
+    """Return the ids and subjects of the commits that a session made and kept, as Git printed them."""
+    made: list[tuple[str, str]] = []
     for result, call in failures.results(events):
-        if _COMMIT.search(tool_calls.command_of(call.arguments)):
-            for commit in _COMMITTED.finditer(result.text):
-                yield commit[1], one_line(commit[2])
+        command = tool_calls.command_of(call.arguments)
+        printed = _COMMITTED.findall(result.text) if _COMMIT.search(command) else []
+        for reset in _RESET.finditer(command):  # for a commit that replaces them
+            del made[-int(reset[1] or 1) :]
+        if printed and "--amend" in command:
+            del made[-1:]
+        made += [(identifier, one_line(subject)) for identifier, subject in printed]
+    return made
 
 
 def outcomes(events: Sequence[Event], places: Places) -> list[str]:

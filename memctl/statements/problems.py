@@ -41,7 +41,8 @@ _NEXT = lazy_regex(
     r"|we (?:could|can|should|need)|you (?:could|can|should|may|might)|looking at|here(?:'s| is| are) |to (?:answer"
     r"|summarize))"
 )
-_INSIGHT = lazy_regex(r"(?i)\binsight\b")  # it is of the work under way, not of what was wrong
+# It is of the work under way, not of what was wrong.
+_INSIGHT = lazy_regex(r"(?i)\binsight\b|\b(?:\d+|two|three) (?:tests? )?(?:failures?|failing|errors?)\b")
 _DOUBT = lazy_regex(cues.UNDECIDED.replace("|unclear", "|likely|might|seems?|suspect|unclear"), re.IGNORECASE)
 _SETTLED = lazy_regex(
     r"(?i)^\W*(?:fixed|done|resolved|solved|committed)\b"

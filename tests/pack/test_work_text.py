@@ -44,7 +44,7 @@ LAST = SessionPage(
             "resolved: `make test`: 1 failed — the same step succeeded later",
             "other form: `rtk make` fails: unknown command — `make` works (2 times)",
         ),
-        DECISIONS: ("Keep cents as integers (as said)", "Never use floats (by the user)"),
+        DECISIONS: ("Keep cents as integers (as said)", "Never use floats (by the user)", "Can we? (by the user)"),
         COMMANDS: ("`make test`", "`pytest -x`"),
     },
 )

@@ -83,4 +83,17 @@ def test_commits_are_found_in_what_git_printed() -> None:
     events = events_of(
         ("git add -A && git commit -m x", printed, False), ("cat log", "[main 1234567] No commit", False)
     )
-    assert list(commands.commits(events)) == [("7793cf1", "Round half to even")]
+    assert commands.commits(events) == [("7793cf1", "Round half to even")]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        [("git commit --amend -m C", "[main 3333333] C", False)],
+        [("git reset --soft HEAD~1 && git commit -m C", "[main 3333333] C", False)],
+        [("git reset --soft HEAD^", "", False), ("git commit -m C", "[main 3333333] C", False)],
+    ],
+)
+def test_a_commit_that_another_one_replaced_is_left_out(again: list[tuple[str, str, bool]]) -> None:
+    made = [("git commit -m A", "[main 1111111] A", False), ("git commit -m B", "[main 2222222] B", False)]
+    assert commands.commits(events_of(*made, *again)) == [("1111111", "A"), ("3333333", "C")]

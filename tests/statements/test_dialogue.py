@@ -421,6 +421,12 @@ def test_a_wish_that_names_an_action_in_quotes_or_late_is_a_decision(prompt: str
     assert said((USER, prompt)) == [(DECISION, prompt, USER)]
 
 
+def test_failures_that_are_counted_are_of_the_work_under_way() -> None:
+    cause = "the test database does not have the `is_open` column"
+    assert said((AGENT, f"There are 2 test failures, both because {cause}.")) == []
+    assert [kind for kind, _, _ in said((AGENT, f"The export failed because {cause}."))] == [LEARNING]
+
+
 def test_the_commit_that_follows_a_demand_is_no_further_decision() -> None:
     demand = "make sure that the shop tells people which shell it knows"
     message = "Name the supported shells\n\nPeople were left alone, since the shop stayed silent."

@@ -24,7 +24,8 @@ def commits(events: Sequence[Event]) -> list[tuple[str, str]]:
     made: list[tuple[str, str]] = []
     for result, call in failures.results(events):
         command = tool_calls.command_of(call.arguments)
-        printed = _COMMITTED.findall(result.text) if _COMMIT.search(command) else []
+        is_commit = _COMMIT.search(command) and "git init" not in command  # which is another repository
+        printed = _COMMITTED.findall(result.text) if is_commit else []
         for reset in _RESET.finditer(command):  # for a commit that replaces them
             del made[-int(reset[1] or 1) :]
         if printed and "--amend" in command:

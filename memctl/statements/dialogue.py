@@ -213,7 +213,7 @@ class _DialogueReader:
             return
         if entry is None or place is None:
             self._add(_of_choice(commit, AGENT, turn))
-        elif not entry[0].reason:
+        elif not entry[0].reason and entry[1].words & stems(turn.text):
             self._found[place] = (msgspec.structs.replace(entry[0], reason=commit.reason), entry[1])
 
     def _drop_symptoms(self) -> None:

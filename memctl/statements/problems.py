@@ -42,7 +42,10 @@ _NEXT = lazy_regex(
     r"|summarize))"
 )
 # It is of the work under way, not of what was wrong.
-_INSIGHT = lazy_regex(r"(?i)\binsight\b|\b(?:\d+|two|three) (?:tests? )?(?:failures?|failing|errors?)\b")
+_INSIGHT = lazy_regex(
+    r"(?i)\binsight\b|\b(?:\d+|two|three) (?:tests? )?(?:failures?|failing|errors?)\b"
+    r"|\b(?:build|commit|hook|lint|push|tests?|type ?check) (?:fail(?:s|ed)|is failing)\b"
+)
 _DOUBT = lazy_regex(cues.UNDECIDED.replace("|unclear", "|likely|might|seems?|suspect|unclear"), re.IGNORECASE)
 _SETTLED = lazy_regex(
     r"(?i)^\W*(?:fixed|done|resolved|solved|committed)\b"

@@ -81,7 +81,9 @@ def test_a_folder_of_another_drive_is_outside_and_on_unix_no_folder_is_a_drive()
 def test_commits_are_found_in_what_git_printed() -> None:
     printed = "[main 7793cf1] Round half to even\n 1 file changed, 2 insertions(+)"
     events = events_of(
-        ("git add -A && git commit -m x", printed, False), ("cat log", "[main 1234567] No commit", False)
+        ("git add -A && git commit -m x", printed, False),
+        ("cat log", "[main 1234567] No commit", False),
+        ("cd /tmp/x && git init && git commit -m y", "[main (root-commit) 1234567] Elsewhere", False),
     )
     assert commands.commits(events) == [("7793cf1", "Round half to even")]
 

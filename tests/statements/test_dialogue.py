@@ -303,6 +303,12 @@ def test_commit_after_a_choice_gives_its_reason_and_no_second_decision() -> None
     assert (found.text, found.reason) == (wish[1], "The host cuts us off above that, so that no mail goes out.")
 
 
+def test_commit_about_something_else_gives_a_choice_no_reason() -> None:
+    commit = (COMMIT, "Fix the tree view\n\nIts rows were doubled, because skills are listed twice.")
+    turns = [Turn(USER, "let's limit the queue to 500 mails", 1), Turn(EDIT, "", 2), Turn(*commit, 3)]
+    assert [found.reason for found in dialogue.read(turns)] == [""]
+
+
 @pytest.mark.parametrize(
     "prompt",
     [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -16,7 +17,7 @@ from memctl.pack.budget_fill import CountTokens
 from memctl.pack.items import Worktree
 from memctl.record import session_page
 from memctl.record.checkpoint import Checkpoint, is_outside
-from memctl.record.session_page import FAILS, LAST_SAID, SessionPage
+from memctl.record.session_page import LAST_SAID, OTHER_FORM, SessionPage
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import DONE
 from memctl.text import timestamps
@@ -31,11 +32,13 @@ _NOW, _COMMANDS, _FILES = 0.4, 0.1, 0.75  # of the room: up to which what lies b
 _LINE, _PROMPT, _ANSWER = 300, 200, 620  # characters of a line, of a prompt, of the last answer
 _BRIEF = 130  # characters of the intent, and of the answer, of a session before the last
 _MOST = {"prompts": 3, "done": 3, "commits": 4, "dirty": 8, "open": 5, "errors": 3, "stated": 5, "pairs": 3}
-_COMMANDS_NAMED, _COMMANDS_LENGTH = 6, 200  # commands, and their characters
+_COMMANDS_NAMED, _COMMANDS_LENGTH = 5, 250  # commands, and their characters
 _HEADINGS = {True: "- Files that the last sessions changed, the latest first: ", False: "- Files that they read: "}
 _DECAY, _OWN = 0.9, 1.5  # weight of a file for each later session, and of one of the same branch; `bench` measures it
 _OPEN, _WORKED = "open: ", "Worked in "  # how lines of pages begin
+_CD = lazy_regex(r"`cd (\S+) && ([^`]+)`")
 _STEP = lazy_regex(r"\[[x ]\] ")
+_QUESTION = lazy_regex(r"\?(?: \(|\Z)")  # at the end of a line, but for who said it
 _WORDS = lazy_regex(r"\w+")
 # Files that no task of this worktree is about: of another drive or worktree, of Git, and of packages.
 _ELSEWHERE = lazy_regex(r"[A-Za-z]:/|(?:.*/)?(?:node_modules|site-packages|\.venv|\.git|worktrees)/")
@@ -118,19 +121,36 @@ def _command_lines(pages: Sequence[SessionPage]) -> Iterator[str]:
     """Yield a line of the commands that work here, those of most sessions first, and lines of those that fail."""
     lines = [line for page in pages for line in reversed(page.lines.get(session_page.COMMANDS, ()))]
     counts = Counter(lines)  # equal numbers stay in the order of the lines, the latest first
-    good = [line for line, _ in counts.most_common() if FAILS not in line]
-    if named := list(_short(good[:_COMMANDS_NAMED])):
-        yield f"Commands that work here: {', '.join(named)}"
-    yield from [line for line, _ in counts.most_common() if FAILS in line][: _MOST["pairs"]]
+    last = pages[0].lines.get(session_page.COMMANDS, ()) if pages else ()
+    folders: dict[str, list[str]] = {}
+    for folder, command in _short(line for line, times in counts.most_common() if times > 1 or line in last):
+        folders.setdefault(folder, []).append(command)
+    named = [f"{f'in {folder}: ' if folder else ''}{', '.join(commands)}" for folder, commands in folders.items()]
+    if named:
+        yield f"Commands that work here: {'; '.join(named)}"
+    errors = [line for page in pages for line in reversed(page.lines.get(session_page.ERRORS, ()))]
+    pairs = [line.removeprefix(OTHER_FORM) for line in errors if line.startswith(OTHER_FORM)]
+    latest = {_failing(line): line for line in reversed(pairs)}
+    yield from [latest[form] for form, _ in Counter(map(_failing, pairs)).most_common(_MOST["pairs"])]
 
 
-def _short(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines that fit into the room for commands; long ones are mostly for one occasion."""
+def _failing(pair: str) -> str:
+    """Return the form that fails of a line such as "`rtk bun` fails: unknown command — `bun` works"."""
+    return pair.partition(" fails: ")[0]
+
+
+def _short(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the folder and the command of the first lines that fit into the room, both as code.
+
+    "`cd src && make`" gives "`src`" and "`make`". Long commands are mostly for one occasion.
+    """
     room = _COMMANDS_LENGTH
-    for line in lines:
-        room -= len(line)
+    for line in islice(lines, _COMMANDS_NAMED):
+        match = _CD.fullmatch(line)
+        folder, command = (f"`{match[1]}`", f"`{match[2]}`") if match else ("", line)
+        room -= len(command)
         if room >= 0:
-            yield line
+            yield folder, command
 
 
 def _opening(work: Work, now: str) -> str:
@@ -227,7 +247,7 @@ def _unrecorded(stated: Iterable[Sequence[str]], snapshot: Snapshot, known: str 
     found: list[str] = []
     for lines, kind in zip(stated, ("decision", "learning"), strict=True):
         recorded = tuple(map(_key, snapshot.catalogue.titles(kind))) if lines else ()
-        new = (line for line in lines if not _key(line).startswith(recorded))
+        new = (line for line in lines if not (_key(line).startswith(recorded) or _QUESTION.search(line)))
         found += [line for line in new if _key(line.partition(_REASON)[0]) not in known]
     return sorted(found, key=lambda line: _BY_USER not in line)
 

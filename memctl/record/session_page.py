@@ -27,8 +27,8 @@ INTENT, DECISIONS, STATE, NEXT = "Session Intent", "Decisions Made", "Current St
 ISSUES, LEARNINGS, ERRORS = "Issues Encountered", "Learnings", "Error Context"
 SAID = "Said by the User"
 COMMITS, COMMANDS = "Commits", "Commands"
-# How the line with the agent's last answer begins, and what marks a command that fails where another form works.
-LAST_SAID, FAILS = "Last said: ", "fails here"
+# How lines begin: that with the agent's last answer, and that of a command that fails where another form works.
+LAST_SAID, OTHER_FORM = "Last said: ", "other form: "
 CHANGED, READ, OUTSIDE = "Files Modified", "Files Read (Not Modified)", "Files Outside of the Repository"
 _NUMBERED = (DECISIONS, NEXT)
 _ORDER = (INTENT, CHANGED, READ, OUTSIDE, DECISIONS, STATE, COMMITS, NEXT, SAID, ISSUES, LEARNINGS, ERRORS, COMMANDS)

@@ -776,7 +776,8 @@ def test_session_without_a_transcript_has_its_prompts_commits_files_and_records(
     assert "Refunds by card" in parts["Session Intent"]
     assert "card.py" in parts["Files Modified"]
     assert "app.py" in parts["Files Modified"]
-    assert "Add refunds by card" in parts["Current State"]
+    commit = git(session.repo, "log", "-1", "--format=%H", "--grep=^Add refunds").strip()[:7]
+    assert parts["Commits"].strip() == f"- `{commit}` Add refunds by card"
     assert "Last said: Refunds work." in parts["Current State"]
     assert "test 0.005" in parts["Next Steps"]
     assert session.faults() == []
@@ -792,6 +793,20 @@ def test_files_that_were_changed_before_a_session_without_a_transcript_are_not_i
     page = page_of(session)
     assert "card.py" in page
     assert "app.py" not in page
+
+
+def test_commit_that_git_has_and_a_command_printed_is_once_on_the_page(session: Session) -> None:
+    session.context("SessionStart", source="startup")
+    session.transcript.prompt("Cards need refunds, too")
+    (session.repo / "card.py").write_text("def refund(): ...\n")
+    session.transcript.call("Write", "created", file_path=str(session.repo / "card.py"), content="def refund(): ...\n")
+    git(session.repo, "add", "card.py")
+    printed = git(session.repo, "commit", "-m", "Add refunds by card")
+    session.transcript.call("Bash", printed, command="git add card.py && git commit -m 'Add refunds by card'")
+    session.send("SessionEnd")
+    page = page_of(session)
+    assert page.count("Add refunds by card") == 1
+    assert page.partition("### Commits\n")[2].partition("\n###")[0].strip().endswith("` Add refunds by card")
 
 
 def test_form_of_a_command_that_failed_in_two_sessions_is_said_once_when_it_is_used_again(

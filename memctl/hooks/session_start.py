@@ -58,7 +58,7 @@ def context(memory: Memory, host: Host, payload: Payload, folder: SessionDir, st
     compacted = _before_compaction(memory, state) if payload.source == COMPACTED else ""
     if compacted:
         return f"{GUIDE}\n{compacted}"
-    work = _work(memory, host, folder, WorktreeProcess(memory.repository))
+    work = _work(memory, host, WorktreeProcess(memory.repository))
     return f"{GUIDE}\n{work}{pack(memory, host, room=_ROOM - _size(host)(work))}"
 
 
@@ -116,17 +116,15 @@ def _before_compaction(memory: Memory, state: SessionState | None) -> str:
         return ""  # the checkpoint is missing or broken; the pack still has the records
 
 
-def _work(memory: Memory, host: Host, folder: SessionDir, asked: WorktreeProcess) -> str:
+def _work(memory: Memory, host: Host, asked: WorktreeProcess) -> str:
     """Return where work stands, with the files and commands of the last sessions; "" if there was no session.
 
     `asked` is the question for uncommitted files, which Git answers meanwhile.
     """
-    from memctl.hooks import live_sessions
     from memctl.pack import item_sources, last_work
 
     snapshot = agent_view.readable(memory, load.disk(memory))
-    running = frozenset(other.key for other in folder.others() if live_sessions.read(other) is not None)
-    worktree = item_sources.worktree(memory, asked, running)
+    worktree = item_sources.worktree(memory, asked)
     left = last_work.collect(snapshot, last_work.sessions(snapshot), _WORK, _size(host), memory.now, worktree)
     text = "".join(f"## {item.title}\n\n{NOTICE}\n{item.body}\n" for item in left)
     return for_model(text)

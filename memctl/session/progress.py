@@ -23,7 +23,7 @@ from memctl.session.failures import Failure
 from memctl.session.tool_calls import commit_message
 from memctl.statements import completion, labels, reader, titles, units, wishes
 from memctl.statements.dialogue import Topic
-from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, put_steps, reach
+from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, put_steps, reach, shown
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
@@ -79,19 +79,8 @@ class Progress(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> TaskState:
-        """The state with the agent's last offers as next actions, as far as no step or action says the same.
-
-        It is without a task list of which no task was ever begun although files were changed since, because such a list
-        says nothing about the progress.
-        """
-        state = self.state
-        is_idle = self.is_worked_on and all(
-            step.status == PLANNED and step.evidence == TASK_LIST for step in state.steps
-        )
-        steps_shown = () if is_idle else state.steps
-        known = [Topic.of(text) for text in (*state.next_actions, *(step.text for step in steps_shown))]
-        new = [text for text in self.offers if not any(Topic.of(text).is_same(topic) for topic in known)]
-        return msgspec.structs.replace(state, steps=steps_shown, next_actions=(*state.next_actions, *new)[:MOST_LINES])
+        """The state as others see it (`task.progress.shown`)."""
+        return shown(self.state, self.offers, is_worked_on=self.is_worked_on)
 
 
 class Part(msgspec.Struct, frozen=True):

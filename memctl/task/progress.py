@@ -26,6 +26,7 @@ from memctl.record.task_state import (
     conflicting,
     key,
 )
+from memctl.statements.dialogue import Topic
 from memctl.task.parts import LISTS
 from memctl.text.actions import CREATED, DELETED, MODIFIED, READ
 from memctl.text.characters import encodable
@@ -117,6 +118,19 @@ def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
             file for file in state.files if is_outside(file.path) or not leaves_repository(file.path)
         )
     return msgspec.structs.replace(state, **values, steps=steps)
+
+
+def shown(state: TaskState, offers: Sequence[str], *, is_worked_on: bool) -> TaskState:
+    """Return a session's state as others see it: with the agent's last offers as next actions, each thing once.
+
+    `is_worked_on` says that files were changed since the agent wrote its task list. A list of which no task was ever
+    begun although files were changed is left out, because it says nothing about the progress.
+    """
+    is_idle = is_worked_on and all(step.status == PLANNED and step.evidence == TASK_LIST for step in state.steps)
+    steps_shown = () if is_idle else state.steps
+    known = [Topic.of(text) for text in (*state.next_actions, *(step.text for step in steps_shown))] if offers else []
+    new = [text for text in offers if not any(Topic.of(text).is_same(topic) for topic in known)]
+    return msgspec.structs.replace(state, steps=steps_shown, next_actions=(*state.next_actions, *new)[:MOST_LINES])
 
 
 def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:

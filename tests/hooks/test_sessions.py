@@ -282,7 +282,7 @@ def test_checkpoint_has_issues_errors_lessons_and_state_of_the_session(session: 
     told.says("The database is up. This is 60 % complete.")
     session.send("PreCompact", trigger="auto")
     saved = memctl("checkpoint", "show", "--json").data
-    assert saved["issues"] == ["Refunds of gift cards?", "Amounts are rounded twice"]
+    assert saved["issues"] == ["Amounts are rounded twice", "Refunds of gift cards?"]
     assert saved["errors"] == ["The report of October is empty"]  # make db came right
     assert saved["constraints"] == ["No SQL", "IMPORTANT: never touch the ledger"]
     assert set(saved["lessons"]) == {"The bank rounds half to even", "Gift cards have no bank"}

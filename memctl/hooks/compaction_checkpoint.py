@@ -35,7 +35,10 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
         snapshot = load.disk(memory)
         workflow = checkpoints.workflow_for(memory, snapshot, state.task.goal)
         last = checkpoints.newest_of(snapshot, workflow)
-        task = progress.normalise(session_state.progress_of(state).shown, shorten=True)
+        task = session_state.progress_of(state).shown
+        if last is not None and _is_own(memory, state, last) and last.checkpoint_id != state.checkpoint:
+            task = live_state.merge(task, last)  # the command that saved it was killed before it said so
+        task = progress.normalise(task, shorten=True)
         saved = _saved_for(snapshot, workflow, state, event)
         new_checkpoints.extend([saved] if saved else [])
         if saved or not is_meaningful(task.goal):

@@ -118,7 +118,8 @@ def find(
     older = [*map(live_state.of_page, latest[:_FEW])]
     if with_checkpoint:
         older += map(live_state.of_checkpoint, checkpoints(snapshot))
-    return Work(latest, live_state.choose(worktree.states, older, worktree.branch, worktree.top), worktree)
+    state = live_state.choose(worktree.states, older, worktree.branch, worktree.top)
+    return Work(sorted(latest, key=lambda page: state is None or page.id != state.key), state, worktree)
 
 
 def prior_work(

@@ -18,6 +18,7 @@ from memctl.record import session_page
 from memctl.record.checkpoint import is_outside
 from memctl.record.session_page import FAILS, LAST_SAID, SessionPage
 from memctl.record.snapshot import Snapshot
+from memctl.record.task_state import DONE
 from memctl.task import live_state
 from memctl.task.live_state import LiveState
 from memctl.text.actions import DELETED, READ
@@ -53,13 +54,12 @@ def write(snapshot: Snapshot, work: Work, now: str, limit: int, count: CountToke
 
     `now` is the time, such as "2025-11-04T14:32:00Z".
     """
-    if not work.pages and work.state is None:
-        return ""
+    if work.state is not None and _is_over(work.state, work.worktree, snapshot):
+        work = msgspec.structs.replace(work, state=_without_open(work.state))
     chosen = _Lines(limit, count)
-    is_finished = work.state is not None and _is_finished(work.state, work.worktree, snapshot)
-    if not chosen.add(_opening(work, now, is_finished=is_finished), 1):
+    if not (work.pages or work.state) or not chosen.add(_opening(work, now), 1):
         return ""
-    for line in _of_state(work.state, work.worktree, snapshot, is_finished=is_finished) if work.state else ():
+    for line in _of_state(work.state, work.worktree, snapshot) if work.state else ():
         chosen.add(f"- {line}", _NOW)
     at = len(chosen.lines)
     for line in _command_lines(work.pages):
@@ -128,7 +128,7 @@ def _short(lines: Iterable[str]) -> Iterator[str]:
             yield line
 
 
-def _opening(work: Work, now: str, *, is_finished: bool) -> str:
+def _opening(work: Work, now: str) -> str:
     """Return the sentence that says whose work follows, and that the user's prompt comes first."""
     state = work.state
     if state is None:
@@ -138,29 +138,36 @@ def _opening(work: Work, now: str, *, is_finished: bool) -> str:
     if state.branch and state.branch != work.worktree.branch:
         facts.append(f"on the branch {one_line(state.branch)}")
     about = ", ".join(filter(None, facts))
-    end = " and has finished" if is_finished else ", and may have finished"
+    end = " and has finished" if state.is_over else ", and may have finished"
     return (
         f"Another session worked here{f' ({about})' if about else ''}{end}."
         " Your task is what the user asks now; this is for the case that it goes on:"
     )
 
 
-def _is_finished(state: LiveState, worktree: Worktree, snapshot: Snapshot) -> bool:
+def _is_over(state: LiveState, worktree: Worktree, snapshot: Snapshot) -> bool:
     """Return whether work is over: all steps are done, its record is closed, its branch is gone, or all is committed.
 
     Where all is committed, nothing else may be open, and the agent's last answer must not ask for anything.
     """
     task = state.task
     record = snapshot.find(task.task_id) if task.task_id else None
-    if task.is_finished or state.is_merged or (record is not None and not record.is_open):
+    if task.is_finished or state.is_over or (record is not None and not record.is_open):
         return True
     is_open = any((task.next_actions, task.in_progress, task.planned, task.claimed, task.errors, task.blockers))
     is_asking = state.answer.rstrip().endswith("?")
     return bool(state.commits) and worktree.uncommitted == () and not is_open and not is_asking
 
 
-def _of_state(state: LiveState, worktree: Worktree, snapshot: Snapshot, *, is_finished: bool) -> Iterator[str]:
-    """Yield where work stands: asked, done, committed, said last, and what is left unless it `is_finished`."""
+def _without_open(state: LiveState) -> LiveState | None:
+    """Return the state of work that is over, without what it left open; None if no answer of an agent tells of it."""
+    done = tuple(step for step in state.task.steps if step.status == DONE)
+    task = msgspec.structs.replace(state.task, steps=done, next_actions=(), errors=())
+    return msgspec.structs.replace(state, task=task, checkpoint="", is_over=True) if state.answer else None
+
+
+def _of_state(state: LiveState, worktree: Worktree, snapshot: Snapshot) -> Iterator[str]:
+    """Yield where work stands: asked, done, committed, said last, and left open."""
     task = state.task
     if task.goal:
         yield f"Asked: {cut_at_word(one_line(task.goal), _LINE)}"
@@ -178,15 +185,15 @@ def _of_state(state: LiveState, worktree: Worktree, snapshot: Snapshot, *, is_fi
     if state.answer:
         yield f"The last answer: {_quoted([cut_at_word(state.answer, _ANSWER)])}"
     known = _key(state.answer)
-    if not is_finished:
-        yield from _listed("In progress", task.in_progress, "open")
-        left = (*task.next_actions, *task.claimed, *task.planned)
-        yield from _listed("Left open", (line for line in left if _key(line) not in known), "open")
-        yield from _listed("Open errors", task.errors[::-1], "errors")
+    yield from _listed("In progress", task.in_progress, "open")
+    left = (*task.next_actions, *task.claimed, *task.planned)
+    yield from _listed("Left open", (line for line in left if _key(line) not in known), "open")
+    yield from _listed("Open errors", task.errors[::-1], "errors")
     stated = (task.decisions[::-1], task.lessons[::-1])
     yield from _listed("Said, not recorded, not confirmed", _unrecorded(stated, snapshot, known), "stated")
-    if state.is_saved and not is_finished:
-        yield f"`memctl checkpoint resume {state.checkpoint}` prints all that was saved"
+    if state.checkpoint:
+        which = state.checkpoint if state.is_saved else f"--workflow {state.workflow}"
+        yield f"`memctl checkpoint resume {which}` prints all that was saved"
 
 
 def _uncommitted(worktree: Worktree, snapshot: Snapshot) -> Iterator[str]:
@@ -251,7 +258,7 @@ class _File(msgspec.Struct):
 def _files(snapshot: Snapshot, work: Work) -> dict[str, _File]:
     """Return the files of the last sessions by path, the latest first, without those that are not there any more."""
     rows: list[tuple[str, str, float]] = []
-    if work.state:
+    if work.state and all(page.id != work.state.key for page in work.pages):
         rows += [(file.path, file.action, 1.0) for file in work.state.task.files]
     for number, page in enumerate(work.pages):
         weight = _DECAY**number * (_OWN if page.values.get("branch") == work.worktree.branch else 1)

@@ -52,8 +52,8 @@ class LiveState(msgspec.Struct, frozen=True):
     - `answer` is the end of the agent's last answer, and `commits` are lines about the session's commits, as on a page.
     - `offers` and `is_worked_on` are those of `progress.shown`; `read` has applied them to the task.
     - `began` says which agent has begun the session, None if no hook has seen it begin.
-    - `is_running` says that the session has not ended yet, and `is_merged` that the branch of the work is not there any
-      more.
+    - `is_running` says that the session has not ended yet, and `is_over` that the work is over, such as where its
+      branch is not there any more.
     """
 
     key: str = ""
@@ -66,7 +66,7 @@ class LiveState(msgspec.Struct, frozen=True):
     is_worked_on: bool = False
     began: _Beginning | None = None
     is_running: bool = False
-    is_merged: bool = False
+    is_over: bool = False
 
     @property
     def branch(self) -> str:
@@ -131,7 +131,7 @@ def read_latest(memory: Memory) -> list[LiveState]:
     found = [state for folder in islice(nobody.others(), LATEST) if (state := read(folder)) is not None]
     branches = {state.branch for state in found} - {"", memory.repository.branch()[0].removeprefix("refs/heads/")}
     gone = {branch for branch in branches if not memory.repository.tip(f"refs/heads/{branch}")}
-    return [msgspec.structs.replace(state, is_merged=state.branch in gone) for state in found]
+    return [msgspec.structs.replace(state, is_over=state.branch in gone) for state in found]
 
 
 def put(memory: Memory, saved: Checkpoint) -> None:
@@ -149,10 +149,34 @@ def put(memory: Memory, saved: Checkpoint) -> None:
         elif before.task.saved_at > saved.saved_at:
             return
         else:
-            task = _merged(before.task, saved)
+            task = merge(before.task, saved)
         write(folder, top=str(memory.repository.top), task=task, checkpoint=saved.checkpoint_id)
 
     job_queue.run_locked(folder, take, _PATIENCE)
+
+
+def is_taken(memory: Memory, workflow: str) -> bool:
+    """Return whether another agent is at work on a workflow: in a session that runs, or on this branch elsewhere.
+
+    A person may go on with anything.
+    """
+    if not (memory.session or memory.by_agent):
+        return False
+    own, top = folder_of(memory).key, str(memory.repository.top)
+    branch = memory.repository.branch()[0].removeprefix("refs/heads/")
+    others = [state for state in read_latest(memory) if state.workflow == workflow and state.key != own]
+    return any(state.is_running or (state.branch == branch and _is_elsewhere(state, top)) for state in others)
+
+
+def bring_up_to_date(memory: Memory, saved: Checkpoint) -> Checkpoint:
+    """Return a workflow's last checkpoint with the work since by its live state, unless another agent is at it."""
+    own = folder_of(memory).key
+    for state in read_latest(memory):
+        is_free = state.key == own or not state.is_running
+        if is_free and state.checkpoint == saved.checkpoint_id and not state.is_saved and state.task.goal:
+            kept = {"version": saved.version, "window_id": saved.window_id}
+            return msgspec.structs.replace(saved, **{**msgspec.structs.asdict(state.task), **kept})
+    return saved
 
 
 def task_of(saved: Checkpoint) -> TaskState:
@@ -170,8 +194,11 @@ def write(folder: SessionDir, **values: Any) -> None:
     files.replace_private(folder.path / FILE, msgspec.json.encode(stored).decode())
 
 
-def _merged(task: TaskState, saved: Checkpoint) -> TaskState:
-    """Return the state of a session's task with a checkpoint that the session has saved by a command."""
+def merge(task: TaskState, saved: Checkpoint) -> TaskState:
+    """Return the state of a session's task with a checkpoint that the session has saved by a command.
+
+    The goal is the checkpoint's.
+    """
     made = progress.merge(msgspec.structs.replace(task, goal=saved.goal), saved)
     lists = {name: progress.newest(getattr(task, name), getattr(saved, name)) for name in _OF_BOTH}
     stamps = {name: getattr(saved, name) for name in ("saved_at", "saved_by", "session", "version", "environment")}
@@ -241,8 +268,10 @@ def choose(states: Sequence[LiveState], older: Sequence[LiveState], branch: str,
 
 def _covers(state: LiveState, other: LiveState) -> bool:
     """Return whether a live state makes a page or checkpoint of the same session or workflow superfluous."""
-    is_same = state.key == other.key or (bool(state.workflow) and state.workflow == other.workflow)
-    return is_same and (state.is_running or state.task.saved_at >= other.task.saved_at)
+    last, own = version_in(other.checkpoint), version_in(state.checkpoint)
+    if last and own and last.workflow == own.workflow:
+        return not own.is_behind(last)
+    return state.key == other.key and (state.is_running or state.task.saved_at >= other.task.saved_at)
 
 
 def _is_of(state: LiveState, branch: str) -> bool:

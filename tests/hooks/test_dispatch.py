@@ -297,7 +297,8 @@ def test_prompt_is_the_checkpoint_task_without_a_transcript(
     assert saved["goal"].startswith("Refunds by card, with ")
     assert saved["said"][-1] == "Now PayPal"
     assert saved["files"][0]["path"] == "card.py"
-    assert "TASK: Refunds by card" in after
+    assert "TASK: Now PayPal\n" in after
+    assert "- Refunds by card, with " in after
     for file in (one.folder.path / "state.json", *(repo / ".memory").rglob("*.*")):
         assert file.is_dir() or key not in file.read_text()
     assert one.faults() == []

@@ -77,6 +77,11 @@ def _of_states() -> list[click.Parameter]:
             help="A name for the task; the new state supersedes the last state with this name.",
         ),
         click.Option(
+            ["--new", "is_new"],
+            is_flag=True,
+            help="Keep an earlier state with the same title, section and agent: it is about another task.",
+        ),
+        click.Option(
             ["--update"],
             metavar="ID",
             shell_complete=complete_id,
@@ -146,6 +151,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         from memctl.task import progress, state_record
 
         progress.refuse_conflicting(state_record.stated_steps(given))
+    is_new = given.pop("is_new", False)
     draft = create.Draft(kind=kind, values={})
     if source:
         from memctl.cli.text_input import draft_from, name_of
@@ -154,6 +160,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         for line in notes:
             output.note(output.plain(f"note: {name_of(source)}: {line}"))
     draft.take(given)
+    draft.is_new = is_new
     keeping: AbstractContextManager[None] = nullcontext()
     if use_editor:
         from memctl.cli.text_input import compose, keep_if_refused

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from memctl.errors import USAGE
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, TaskState, steps
 from memctl.task import state_record
@@ -67,6 +69,20 @@ def test_a_new_state_supersedes_one_of_the_same_task_id_alone(memctl: Memctl) ->
     last = memctl("state", "Orders, all of them", "--task-id", "orders").id
     found = {one["id"]: one["status"] for one in memctl("list", "--type", "state", "--all", "--json").data["records"]}
     assert found == {first: "superseded", other: "active", last: "active"}
+
+
+def test_states_of_one_title_section_and_agent_replace_each_other_unless_new(
+    memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("section", "add", "Payments")
+    first = memctl("state", "Refunds", "--next", "GET").id
+    elsewhere = memctl("state", "Refunds", "--section", "2.1").id
+    last = memctl("state", "refunds.", "--next", "POST").id
+    other = memctl("state", "Refunds", "--new").id
+    monkeypatch.setenv("MEMCTL_AGENT", "codex")
+    theirs = memctl("state", "Refunds").id
+    found = {one["id"]: one["status"] for one in memctl("list", "--type", "state", "--all", "--json").data["records"]}
+    assert found == {first: "superseded", **dict.fromkeys((elsewhere, last, other, theirs), "active")}
 
 
 def test_update_of_a_state_keeps_other_fields_unchanged(memctl: Memctl) -> None:

@@ -31,10 +31,21 @@ TITLE = "Where work stands"
 _NOW, _COMMANDS, _FILES = 0.4, 0.1, 0.75  # of the room: up to which what lies before the files, the commands, the files
 _LINE, _PROMPT, _ANSWER = 300, 200, 620  # characters of a line, of a prompt, of the last answer
 _BRIEF = 130  # characters of the intent, and of the answer, of a session before the last
-_MOST = {"prompts": 3, "done": 3, "commits": 4, "dirty": 8, "open": 5, "errors": 3, "stated": 5, "pairs": 3}
+_MOST = {
+    "prompts": 3,
+    "before": 2,
+    "done": 3,
+    "commits": 4,
+    "dirty": 8,
+    "open": 5,
+    "errors": 3,
+    "stated": 5,
+    "pairs": 3,
+}
 _COMMANDS_NAMED, _COMMANDS_LENGTH = 6, 200  # commands, and their characters
 _HEADINGS = {True: "- Files that the last sessions changed, the latest first: ", False: "- Files that they read: "}
 _DECAY, _OWN = 0.9, 1.5  # weight of a file for each later session, and of one of the same branch; `bench` measures it
+_PLAN = lazy_regex(r"^[^#]{0,60}# (?P<title>[^#]{4,200}) ## .*")  # a prompt that gives a plan, on one line
 _WORDS = lazy_regex(r"\w+")
 # Files that no task of this worktree is about: of another drive or worktree, of Git, and of packages.
 _ELSEWHERE = lazy_regex(r"[A-Za-z]:/|(?:.*/)?(?:node_modules|site-packages|\.venv|\.git|worktrees)/")
@@ -170,10 +181,14 @@ def _of_state(state: LiveState, worktree: Worktree, snapshot: Snapshot) -> Itera
     """Yield where work stands: asked, done, committed, said last, and left open."""
     task = state.task
     if task.goal:
-        yield f"Asked: {cut_at_word(one_line(task.goal), _LINE)}"
-    prompts = [cut_at_word(one_line(line), _PROMPT) for line in task.said if _key(line) != _key(task.goal)]
+        yield f"Asked: {cut_at_word(_without_plan(task.goal), _LINE)}"
+    goal = _key(task.goal)
+    at = next((place for place, line in enumerate(task.said) if goal.startswith(_key(line))), -1)
+    prompts = [cut_at_word(one_line(line), _PROMPT) for line in task.said[at + 1 :]]
     if prompts:
         yield f"Then asked, the latest last: {_quoted(prompts[-_MOST['prompts'] :])}"
+    if before := [cut_at_word(_without_plan(text), _BRIEF) for text in task.earlier_goals[-_MOST["before"] :]]:
+        yield f"Asked before: {'; '.join(before)}"
     done = [one_line(text) for text in task.done]
     if done:
         yield f"Done: {'; '.join(done[-_MOST['done'] :])}"
@@ -194,6 +209,12 @@ def _of_state(state: LiveState, worktree: Worktree, snapshot: Snapshot) -> Itera
     if state.checkpoint:
         which = state.checkpoint if state.is_saved else f"--workflow {state.workflow}"
         yield f"`memctl checkpoint resume {which}` prints all that was saved"
+
+
+def _without_plan(goal: str) -> str:
+    """Return a task on one line; of one that gives a plan, the plan's title."""
+    found = _PLAN.match(one_line(goal))
+    return found["title"] if found else one_line(goal)
 
 
 def _uncommitted(worktree: Worktree, snapshot: Snapshot) -> Iterator[str]:

@@ -63,6 +63,20 @@ def test_update_copies_the_progress_of_a_checkpoint(memctl: Memctl) -> None:
     assert record["completion_percentage"] == 33
 
 
+def test_a_state_is_made_from_the_live_state_of_the_work(memctl: Memctl) -> None:
+    assert "no checkpoint of the workflow" in memctl("state", "--checkpoint", "newest", code=1).err
+    memctl("checkpoint", "save", "--task", "Refunds by card", "--done", "GET", "--doing", "POST", "--next", "Mails")
+    made = memctl("state", "--checkpoint", "newest", "--next", "A test").id
+    (record,) = memctl("show", made, "--json").data["records"]
+    assert (record["title"], record["completion_percentage"]) == ("Refunds by card", 50)
+    assert record["content"]["substeps_completed"] == ["GET"]
+    assert record["content"]["substeps_remaining"] == ["POST (in progress)"]
+    assert record["content"]["next_actions"] == ["A test"]
+    memctl("checkpoint", "save", "--done", "POST")
+    assert memctl("state", "--checkpoint", "newest").id != made  # and takes its place
+    assert memctl("show", made, "--json").data["records"][0]["status"] == "superseded"
+
+
 def test_a_new_state_supersedes_one_of_the_same_task_id_alone(memctl: Memctl) -> None:
     first = memctl("state", "Order API", "--task-id", "orders").id
     other = memctl("state", "Order API", "--task-id", "other").id

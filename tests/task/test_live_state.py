@@ -184,7 +184,7 @@ def test_state_that_no_checkpoint_could_save_is_resumed_all_the_same(session: Se
     assert "- Routes\n" in text
 
 
-def test_a_session_that_only_talked_is_told_without_a_page(session: Session, tmp_path: Path) -> None:
+def test_a_session_that_only_talked_is_told_without_a_page(session: Session, memctl: Memctl, tmp_path: Path) -> None:
     session.context("SessionStart", source="startup")
     session.transcript.prompt("Why are amounts kept in cents?")
     session.transcript.says("Because floats round. Shall I write that down?")
@@ -193,6 +193,7 @@ def test_a_session_that_only_talked_is_told_without_a_page(session: Session, tmp
     given = Session(session.repo, tmp_path / "later.jsonl", "later").context("SessionStart", source="startup")
     assert "- Asked: Why are amounts kept in cents?\n" in given
     assert "Shall I write that down?" in given
+    assert memctl("status", "--json").data["last_session"]["intent"] == "Why are amounts kept in cents?"
 
 
 def test_state_of_an_earlier_version_counts_only_where_no_page_tells_more(session: Session, tmp_path: Path) -> None:

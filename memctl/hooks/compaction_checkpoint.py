@@ -73,13 +73,8 @@ def _saved_for(snapshot: Snapshot, workflow: str, state: SessionState, event: st
 
 
 def _is_own(memory: Memory, state: SessionState, last: Checkpoint) -> bool:
-    """Return whether the branch's last checkpoint is this session's.
-
-    A checkpoint without a session counts as its own if it was saved since the session started.
-    """
-    if last.session:
-        return last.session == memory.session
-    return state.began is not None and last.saved_at >= state.began.started
+    """Return whether the branch's last checkpoint is this session's, which may have saved it without its name."""
+    return last.session == memory.session or last.checkpoint_id == state.checkpoint
 
 
 def _window(memory: Memory, state: SessionState, last: Checkpoint | None) -> int:

@@ -30,6 +30,7 @@ from memctl.text.phrases import gap, some
 TITLE = "Where work stands"
 _NOW, _COMMANDS, _FILES = 0.4, 0.1, 0.75  # of the room: up to which what lies before the files, the commands, the files
 _LINE, _PROMPT, _ANSWER = 300, 200, 620  # characters of a line, of a prompt, of the last answer
+_STATED = 160  # characters of what nobody has confirmed
 _BRIEF = 130  # characters of the intent, and of the answer, of a session before the last
 _MOST = {
     "prompts": 3,
@@ -205,7 +206,7 @@ def _of_state(state: LiveState, worktree: Worktree, snapshot: Snapshot) -> Itera
     yield from _listed("Left open", (line for line in left if _key(line) not in known), "open")
     yield from _listed("Open errors", task.errors[::-1], "errors")
     stated = (task.decisions[::-1], task.lessons[::-1])
-    yield from _listed("Said, not recorded, not confirmed", _unrecorded(stated, snapshot, known), "stated")
+    yield from _listed("Said, not recorded, not confirmed", _unrecorded(stated, snapshot, known), "stated", _STATED)
     if state.checkpoint:
         which = state.checkpoint if state.is_saved else f"--workflow {state.workflow}"
         yield f"`memctl checkpoint resume {which}` prints all that was saved"
@@ -228,8 +229,8 @@ def _uncommitted(worktree: Worktree, snapshot: Snapshot) -> Iterator[str]:
         yield "Nothing is uncommitted now"
 
 
-def _listed(title: str, lines: Iterable[str], name: str) -> Iterator[str]:
-    texts = list(dict.fromkeys(cut_at_word(one_line(line), _LINE).rstrip(". ") for line in lines if line.strip()))
+def _listed(title: str, lines: Iterable[str], name: str, longest: int = _LINE) -> Iterator[str]:
+    texts = list(dict.fromkeys(cut_at_word(one_line(line), longest).rstrip(". ") for line in lines if line.strip()))
     if texts:
         yield f"{title}: {'; '.join(texts[: _MOST[name]])}"
 

@@ -8,7 +8,6 @@ that never changes, and a session's page says what happened.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -20,7 +19,7 @@ from memctl.record import session_page
 from memctl.record.checkpoint import Checkpoint, version_in
 from memctl.record.session_page import LAST_SAID, SessionPage
 from memctl.record.task_state import DONE, Environment, Step, TaskState, TouchedFile
-from memctl.store import files, job_queue, session_dir
+from memctl.store import files, job_queue, live_session, session_dir
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
 from memctl.task import progress
@@ -30,7 +29,6 @@ from memctl.text.lazy_regex import lazy_regex
 
 FILE = "state.json"  # in a session's folder; hooks keep there, too, how far they have read the transcript
 LATEST = 20  # states that are read, those written last
-_ALIVE = "alive.json"  # in the folder of a session that has hooks and has not ended (`hooks.live_sessions`)
 _PATIENCE = 4.0  # seconds to wait for a background process that works for the session
 _FEW = 3  # last states among which one of the worktree's branch comes first
 _OF_BOTH = ("constraints", "issues", "errors", "blockers")
@@ -52,8 +50,8 @@ class LiveState(msgspec.Struct, frozen=True):
     - `answer` is the end of the agent's last answer, and `commits` are lines about the session's commits, as on a page.
     - `offers` and `is_worked_on` are those of `progress.shown`; `read` has applied them to the task.
     - `began` says which agent has begun the session, None if no hook has seen it begin.
-    - `is_running` says that the session has not ended yet, and `is_over` that the work is over, such as where its
-      branch is not there any more.
+    - `is_running` says that the session has not ended and its program is there, and `is_over` that the work is
+      over, such as where its branch is not there any more.
     """
 
     key: str = ""
@@ -121,7 +119,8 @@ def _read(folder: SessionDir) -> LiveState | None:
         found = msgspec.json.decode((folder.path / FILE).read_bytes(), type=LiveState)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    is_running = os.path.lexists(folder.path / _ALIVE)
+    session = live_session.read(folder)
+    is_running = session is not None and not session.is_gone
     return msgspec.structs.replace(found, key=folder.key, is_running=is_running)
 
 

@@ -206,8 +206,8 @@ def test_codex_gets_the_pack_and_no_text_at_a_compaction(repo: Path, tmp_path: P
     assert codex.send("PreCompact", trigger="auto") == ""
     (repo / "card.py").write_text("x = 1\n")
     assert codex.send("Stop") == codex.send("SessionEnd", reason="exit") == ""
-    assert "| `card.py` | created |" in (repo / ".memory" / "sessions" / "c1.md").read_text()
-    subject = git(repo, "log", "-1", "--format=%s").strip()
+    assert "| `card.py` | created |" in git(repo, "show", "refs/memctl/sessions:.memory/sessions/c1.md")
+    subject = git(repo, "log", "-1", "--format=%s", "refs/memctl/sessions").strip()
     assert subject == "docs(memory): summarize c1 (1 file)"
     assert codex.faults() == []
 

@@ -26,7 +26,7 @@ _LONGEST_ANSWER = 4_000  # last characters of an answer, which have the decision
 _ANSWER_LOOKED_AT = 8 * _LONGEST_ANSWER  # characters that are searched for credentials, which may begin earlier
 _LOOKED_AT = 8  # times as many characters as are kept are searched for credentials; a pasted text may be very long
 MOST_STEPS, MOST_ANSWERS = 200, 30
-_OF_PROGRESS = ("is_over", "is_compacted", "is_worked_on", "offers")
+_OF_PROGRESS = ("created", "is_over", "is_compacted", "is_worked_on", "offers")
 # Lists of a task's state, and their names in the session state of an older memctl.
 _RENAMED = {
     "next_actions": "next_steps",
@@ -141,7 +141,7 @@ def progress_of(state: SessionState) -> Progress:
     """Return the stored progress of a session's task, to which the next part of the transcript can be added."""
     from memctl.session.progress import Progress
 
-    return Progress(state.task, state.created, state.is_over, state.is_compacted, state.is_worked_on, state.offers)
+    return Progress(state.task, **{name: getattr(state, name) for name in _OF_PROGRESS})
 
 
 def note_prompt(folder: SessionDir, prompt: str) -> None:
@@ -160,10 +160,8 @@ def note_prompt(folder: SessionDir, prompt: str) -> None:
 
 def with_progress(state: SessionState, after: Progress) -> SessionState:
     """Return the state of a session with the progress of its task after a further part."""
-    flags: dict[str, Any] = {
-        name: getattr(after, name) for name in ("is_over", "is_compacted", "is_worked_on", "offers")
-    }
-    return msgspec.structs.replace(state, task=after.state, created=after.created, **flags)
+    flags: dict[str, Any] = {name: getattr(after, name) for name in _OF_PROGRESS}
+    return msgspec.structs.replace(state, task=after.state, **flags)
 
 
 def note_answer(folder: SessionDir, answer: str) -> None:

@@ -16,7 +16,7 @@ from memctl.pack.budget_fill import CountTokens
 from memctl.pack.items import Worktree
 from memctl.record import session_page
 from memctl.record.checkpoint import is_outside
-from memctl.record.session_page import FAILS, LAST_SAID, SessionPage
+from memctl.record.session_page import FAILS, SessionPage
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import DONE
 from memctl.task import live_state
@@ -259,11 +259,11 @@ def _key(text: str) -> str:
 
 def _brief(page: SessionPage) -> str:
     """Return a line on a session before the last: its day, what it was asked, and what its agent said last."""
-    asked = next(iter(page.lines.get(session_page.INTENT, ())), "")
-    said = next((line for line in page.lines.get(session_page.STATE, ()) if line.startswith(LAST_SAID)), "")
-    parts = [cut_at_word(asked, _BRIEF), cut_at_word(said.removeprefix(LAST_SAID), _BRIEF)]
-    text = " \N{RIGHTWARDS ARROW} ".join(filter(None, parts))
-    return f"{live_state.ended(page)[:10]}: {text}" if text else ""
+    state = live_state.of_page(page)
+    text = " \N{RIGHTWARDS ARROW} ".join(
+        filter(None, (cut_at_word(part, _BRIEF) for part in (state.task.goal, state.answer)))
+    )
+    return f"{state.task.saved_at[:10]}: {text}" if text else ""
 
 
 class _File(msgspec.Struct):

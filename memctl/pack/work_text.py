@@ -40,7 +40,7 @@ _MOST = {
     "dirty": 8,
     "open": 5,
     "errors": 3,
-    "stated": 5,
+    "stated": 3,
     "pairs": 3,
 }
 _COMMANDS_NAMED, _COMMANDS_LENGTH = 6, 200  # commands, and their characters
@@ -174,7 +174,7 @@ def _is_over(state: LiveState, worktree: Worktree, snapshot: Snapshot) -> bool:
 def _without_open(state: LiveState) -> LiveState | None:
     """Return the state of work that is over, without what it left open; None if no answer of an agent tells of it."""
     done = tuple(step for step in state.task.steps if step.status == DONE)
-    task = msgspec.structs.replace(state.task, steps=done, next_actions=(), errors=())
+    task = msgspec.structs.replace(state.task, steps=done, next_actions=(), errors=(), decisions=(), lessons=())
     return msgspec.structs.replace(state, task=task, checkpoint="", is_over=True) if state.answer else None
 
 

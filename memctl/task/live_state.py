@@ -18,7 +18,7 @@ import msgspec
 from memctl.record import session_page
 from memctl.record.checkpoint import Checkpoint, version_in
 from memctl.record.session_page import LAST_SAID, SessionPage
-from memctl.record.task_state import DONE, Environment, Step, TaskState, TouchedFile
+from memctl.record.task_state import DONE, Environment, Step, TaskState, TouchedFile, key
 from memctl.store import files, job_queue, live_session, session_dir
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
@@ -143,7 +143,7 @@ def put(memory: Memory, saved: Checkpoint) -> None:
 
     def take() -> None:
         before = _read(folder)
-        if before is None or not (before.task.goal or before.task.said):
+        if before is None or before.began is None:  # there is no transcript
             task = task_of(saved)
         elif before.task.saved_at > saved.saved_at:
             return
@@ -198,6 +198,9 @@ def merge(task: TaskState, saved: Checkpoint) -> TaskState:
 
     The goal is the checkpoint's.
     """
+    if key(task.goal) != key(saved.goal):  # steps that commands named are those of another task
+        own = tuple(step for step in task.steps if step.evidence not in ("", progress.COMMAND))
+        task = msgspec.structs.replace(task, steps=own, next_actions=())
     made = progress.merge(msgspec.structs.replace(task, goal=saved.goal), saved)
     lists = {name: progress.newest(getattr(task, name), getattr(saved, name)) for name in _OF_BOTH}
     stamps = {name: getattr(saved, name) for name in ("saved_at", "saved_by", "session", "version", "environment")}

@@ -373,10 +373,13 @@ def save(memory: Memory, state: TaskState, how: SaveOptions, options: WriteOptio
     write = outcome.change.writes[0]
     made = checkpoint.parse(write.text, write.path)
     if not options.dry_run:
-        live_state.put(memory, made)
+        why = ""
         try:
+            live_state.put(memory, made)
             note(memory, made)
         except MemctlError as error:  # the checkpoint is saved all the same
             why = f"the checkpoint is saved, but the event for it could not be: {error.message}"
-            outcome = msgspec.structs.replace(outcome, warning="; ".join(filter(None, (outcome.warning, why))))
+        except OSError as error:
+            why = f"the checkpoint is saved, but the live state in the Git directory could not be: {error.strerror}"
+        outcome = msgspec.structs.replace(outcome, warning="; ".join(filter(None, (outcome.warning, why))))
     return made, outcome

@@ -133,6 +133,20 @@ def test_agents_without_sessions_have_a_state_by_name_branch_and_worktree(
     assert git(repo, "status", "--porcelain") == ""
 
 
+@pytest.mark.parametrize("is_hooked", [True, False])
+def test_another_task_of_an_agent_begins_without_the_steps_of_the_last(
+    session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, is_hooked: bool
+) -> None:
+    if is_hooked:
+        works(session, "Build the shop", "Step of the list")
+        monkeypatch.setenv("MEMCTL_SESSION", session.name)
+    memctl("checkpoint", "save", "--task", "Refunds", "--doing", "POST", "--next", "A test")
+    memctl("checkpoint", "save", "--task", "Mails", "--doing", "Template", "--next", "Send one")
+    (state,) = states(session.repo).values()
+    assert (state.task.goal, state.task.next_actions) == ("Mails", ("Send one",))
+    assert [step.text for step in state.task.steps] == [*["Step of the list"] * is_hooked, "Template"]
+
+
 @pytest.mark.parametrize("kills", [5, *slow(25)])
 def test_a_kill_at_any_step_of_a_save_loses_nothing_that_was_saved(repo: Path, memctl: Memctl, kills: int) -> None:
     memctl(*FIRST)

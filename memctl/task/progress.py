@@ -26,8 +26,6 @@ from memctl.record.task_state import (
     conflicting,
     key,
 )
-from memctl.statements import wishes
-from memctl.statements.dialogue import Topic
 from memctl.task.parts import LISTS
 from memctl.text.actions import CREATED, DELETED, MODIFIED, READ
 from memctl.text.characters import encodable
@@ -131,7 +129,11 @@ def shown(state: TaskState, offers: Sequence[str], *, is_worked_on: bool) -> Tas
     """
     is_idle = is_worked_on and all(step.status == PLANNED and step.evidence == TASK_LIST for step in state.steps)
     steps_shown = () if is_idle else state.steps
-    known = [Topic.of(text) for text in (*state.next_actions, *(step.text for step in steps_shown))] if offers else []
+    if not offers:
+        return msgspec.structs.replace(state, steps=steps_shown)
+    from memctl.statements.dialogue import Topic  # 15 ms
+
+    known = [Topic.of(text) for text in (*state.next_actions, *(step.text for step in steps_shown))]
     new = [text for text in offers if not any(Topic.of(text).is_same(topic) for topic in known)]
     return msgspec.structs.replace(state, steps=steps_shown, next_actions=(*state.next_actions, *new)[:MOST_LINES])
 
@@ -153,6 +155,8 @@ def with_last_request(state: _State) -> _State:
 
 
 def _is_request(prompt: str) -> bool:
+    from memctl.statements import wishes  # 35 ms, and only a compacted context needs it
+
     return wishes.is_task(prompt) and not (wishes.is_assent(prompt) or wishes.is_insistent(prompt))
 
 

@@ -30,7 +30,6 @@ from memctl.text.phrases import gap, some
 TITLE = "Where work stands"
 _NOW, _COMMANDS, _FILES = 0.4, 0.1, 0.75  # of the room: up to which what lies before the files, the commands, the files
 _LINE, _PROMPT, _ANSWER = 300, 200, 620  # characters of a line, of a prompt, of the last answer
-_STATED = 160  # characters of what nobody has confirmed
 _BRIEF = 130  # characters of the intent, and of the answer, of a session before the last
 _MOST = {
     "prompts": 3,
@@ -40,7 +39,7 @@ _MOST = {
     "dirty": 8,
     "open": 5,
     "errors": 3,
-    "stated": 3,
+    "stated": 5,
     "pairs": 3,
 }
 _COMMANDS_NAMED, _COMMANDS_LENGTH = 6, 200  # commands, and their characters
@@ -174,7 +173,7 @@ def _is_over(state: LiveState, worktree: Worktree, snapshot: Snapshot) -> bool:
 def _without_open(state: LiveState) -> LiveState | None:
     """Return the state of work that is over, without what it left open; None if no answer of an agent tells of it."""
     done = tuple(step for step in state.task.steps if step.status == DONE)
-    task = msgspec.structs.replace(state.task, steps=done, next_actions=(), errors=(), decisions=(), lessons=())
+    task = msgspec.structs.replace(state.task, steps=done, next_actions=(), errors=())
     return msgspec.structs.replace(state, task=task, checkpoint="", is_over=True) if state.answer else None
 
 
@@ -206,7 +205,7 @@ def _of_state(state: LiveState, worktree: Worktree, snapshot: Snapshot) -> Itera
     yield from _listed("Left open", (line for line in left if _key(line) not in known), "open")
     yield from _listed("Open errors", task.errors[::-1], "errors")
     stated = (task.decisions[::-1], task.lessons[::-1])
-    yield from _listed("Said, not recorded, not confirmed", _unrecorded(stated, snapshot, known), "stated", _STATED)
+    yield from _listed("Said, not recorded, not confirmed", _unrecorded(stated, snapshot, known), "stated")
     if state.checkpoint:
         which = state.checkpoint if state.is_saved else f"--workflow {state.workflow}"
         yield f"`memctl checkpoint resume {which}` prints all that was saved"
@@ -229,8 +228,8 @@ def _uncommitted(worktree: Worktree, snapshot: Snapshot) -> Iterator[str]:
         yield "Nothing is uncommitted now"
 
 
-def _listed(title: str, lines: Iterable[str], name: str, longest: int = _LINE) -> Iterator[str]:
-    texts = list(dict.fromkeys(cut_at_word(one_line(line), longest).rstrip(". ") for line in lines if line.strip()))
+def _listed(title: str, lines: Iterable[str], name: str) -> Iterator[str]:
+    texts = list(dict.fromkeys(cut_at_word(one_line(line), _LINE).rstrip(". ") for line in lines if line.strip()))
     if texts:
         yield f"{title}: {'; '.join(texts[: _MOST[name]])}"
 

@@ -224,6 +224,7 @@ def resume_command(
 ) -> None:
     """Print what somebody who knows nothing else needs to continue from a checkpoint, in at most 9,500 characters.
 
+    Without an ID the text has the work since the last checkpoint, too, as the live state of its session tells it.
     The text says what the checkpoint lacks, and how branch, commits and files have changed since. On a branch without a
     checkpoint, the task of the branch that it was made from is resumed. Exit code 1: the checkpoint can't be resumed,
     because it is stale or lacks the task or the next step.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.last_commits import LastCommit, last_commits, signatures
 from memctl.store.memory import Memory
+from memctl.task import live_state
 from memctl.team.coordination_ref import ref
 from memctl.text import timestamps
 from memctl.text.markdown import inline, visible
@@ -63,15 +64,15 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
     )
 
 
-def worktree(memory: Memory, asked: WorktreeProcess | None = None, running: Collection[str] = ()) -> Worktree:
-    """Return the branch of the worktree and its uncommitted files, without the memory's, as far as Git says in time.
+def worktree(memory: Memory, asked: WorktreeProcess | None = None) -> Worktree:
+    """Return the branch of the worktree, its uncommitted files, without the memory's, and the live states of the clone.
 
-    `asked` is a question that Git answers already, and `running` are the ids of other sessions that are at work.
+    The files are those that Git names in time; `asked` is a question that Git answers already.
     """
     paths = (asked or WorktreeProcess(memory.repository)).paths(_PATIENCE)
     own = None if paths is None else tuple(path for path in paths if not path.startswith(f"{memory.prefix}/"))
     branch = memory.repository.branch()[0].removeprefix("refs/heads/")
-    return Worktree(branch, str(memory.repository.top), own, running)
+    return Worktree(branch, str(memory.repository.top), own, live_state.read_latest(memory))
 
 
 def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:

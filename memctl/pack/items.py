@@ -15,6 +15,7 @@ from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.cache import digest
+from memctl.task.live_state import LiveState
 from memctl.text import headings
 
 if TYPE_CHECKING:
@@ -64,14 +65,14 @@ ChangeTimes = Callable[[list[Record]], Mapping[str, str]]  # from records to the
 class Worktree(msgspec.Struct, frozen=True):
     """The worktree in which work goes on: its branch, its top folder, and its uncommitted files.
 
-    `uncommitted` is None if Git was not asked or did not answer in time. `running` are the ids of other sessions that
-    are at work now: their pages say what they did so far.
+    `uncommitted` is None if Git was not asked or did not answer in time. `states` are the live states of the clone, of
+    the other worktrees, too.
     """
 
     branch: str = ""
     top: str = ""
     uncommitted: tuple[str, ...] | None = None
-    running: Collection[str] = ()
+    states: Sequence[LiveState] = ()
 
     def has(self, path: str) -> bool:
         """Return whether there is a file or folder with a path relative to the top; True if the top is not known."""

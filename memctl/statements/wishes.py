@@ -23,6 +23,7 @@ _PASSAGE = (400, 600)  # characters of a message that a reply answers: at least 
 _END_OF_MESSAGE = 8_000  # characters in which a reply's options and question are
 _STEP_IN = 60  # characters of a text that say whether it is about a step
 _LAST, _BEGINNING = 6, 40  # the last sentences, which may have an offer; the first characters, which name the action
+_MOST_STEP_WORDS = 5  # in a prompt that only asks for a step, such as "commit this and push"
 _OBJECT = 2  # words that say something, at least
 
 # What is done on the way: it leaves nothing that holds later.
@@ -227,6 +228,13 @@ def is_step(text: str) -> bool:
     Such a text says nothing that holds afterwards, so it is no decision.
     """
     return _STEP.search(_QUOTED.sub("", text)) is not None
+
+
+def is_task(prompt: str) -> bool:
+    """Return whether a prompt may start a task, unlike one that asks for a single action, such as "commit this"."""
+    if len(prompt.split()) > _MOST_STEP_WORDS:
+        return True
+    return not is_step(prompt) and has_object(prompt)
 
 
 def begins_with_step(text: str) -> bool:

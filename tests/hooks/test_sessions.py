@@ -208,7 +208,7 @@ def test_new_session_gets_the_state_that_another_one_left_and_a_pack(
 
 
 def test_a_session_that_went_on_after_a_compaction_is_told_as_it_ended(
-    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.context("SessionStart", source="startup")
     work(session)
@@ -222,7 +222,10 @@ def test_a_session_that_went_on_after_a_compaction_is_told_as_it_ended(
     given = Session(session.repo, tmp_path / "later.jsonl", "later").context("SessionStart", source="startup")
     assert "Now the VAT, please" in given
     assert "Shall I commit it?\N{RIGHT DOUBLE QUOTATION MARK}\n" in given
-    assert "checkpoint resume" not in given
+    assert "`memctl checkpoint resume --workflow main` prints all" in given
+    assert (
+        "VAT, please" in memctl("checkpoint", "resume", "--workflow", "main").out
+    )  # and not what the compaction saved
     assert "RESUME" not in given
 
 
@@ -283,7 +286,7 @@ def test_checkpoint_has_issues_errors_lessons_and_state_of_the_session(session: 
     told.says("The database is up. This is 60 % complete.")
     session.send("PreCompact", trigger="auto")
     saved = memctl("checkpoint", "show", "--json").data
-    assert saved["issues"] == ["Refunds of gift cards?", "Amounts are rounded twice"]
+    assert saved["issues"] == ["Amounts are rounded twice", "Refunds of gift cards?"]
     assert saved["errors"] == ["The report of October is empty"]  # make db came right
     assert saved["constraints"] == ["No SQL", "IMPORTANT: never touch the ledger"]
     assert set(saved["lessons"]) == {"The bank rounds half to even", "Gift cards have no bank"}

@@ -239,9 +239,9 @@ class TestTasksUnderWay:
         assert data["parts"]["state"] == [newer]
         assert data["left_out"] == []
 
-    def test_states_of_the_same_title_are_kept_until_superseded(self, memctl: Memctl) -> None:
+    def test_new_states_of_the_same_title_are_kept_until_superseded(self, memctl: Memctl) -> None:
         old = memctl("state", "Order API", "--completion", "20", "--timestamp", "2025-10-01").id
-        made = memctl("state", "Order API", "--completion", "40", "--timestamp", "2025-10-02")
+        made = memctl("state", "Order API", "--new", "--completion", "40", "--timestamp", "2025-10-02")
         assert f"hint: {old} has the same title: `memctl supersede {old} {made.id}`" in made.err
         assert len(memctl("rehydrate", "--json").data["parts"]["state"]) == 2
         memctl("supersede", old, made.id)

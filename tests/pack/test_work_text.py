@@ -25,6 +25,7 @@ from memctl.record.session_page import (
     SessionPage,
     TrailRow,
 )
+from memctl.task import live_state
 from tests.generated import NOW, memory
 
 LAST = SessionPage(
@@ -56,7 +57,7 @@ BEFORE = SessionPage(
 
 
 def text(*pages: SessionPage, limit: int = 5_000, **worktree: Any) -> str:
-    work = Work(pages, None, Worktree("main", **worktree))
+    work = Work(pages, live_state.of_page(pages[0]), Worktree("main", **worktree))
     return work_text.write(memory().snapshot, work, NOW, limit, len)
 
 

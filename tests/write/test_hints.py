@@ -111,7 +111,7 @@ def test_second_record_of_a_title_gets_a_hint_that_names_the_first(memctl: Memct
     reason = ["--rationale", "r"] if command == "decide" else []
     first = memctl(command, "Pool size", *reason)
     assert first.err == ""
-    second = memctl(command, "Pool size", *reason)
+    second = memctl(command, "Pool size", *reason, *(["--new"] if command == "state" else []))
     assert second.err.startswith(f"hint: {first.id} has the same title: `memctl ")
     given = second.err.split("`")[1]
     assert memctl("issue" if command == "learn" else "learn", "Pool size").err == ""

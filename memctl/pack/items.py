@@ -16,6 +16,7 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.cache import digest
 from memctl.text import headings
+from memctl.text.markdown import one_line
 
 if TYPE_CHECKING:
     from memctl.pages.navigate import Place
@@ -114,7 +115,7 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
     blockers = (snapshot.find(name) for name in record.blocked_by if record.is_open)
     facts = facts_of({
         "status": record.status, "completion": record.completion_percentage, "severity": record.severity,
-        "blocked_by": ", ".join(other.id for other in blockers if other is not None and other.is_open),
+        "blocked_by": ", ".join(f"{other.id} {one_line(other.title)}" for other in blockers if other and other.is_open),
         "importance": record.importance, "date": record.timestamp, "by": by, "section": record.section,
         "tags": ", ".join(record.tags), "code": ", ".join(code), "commit": origin.commit if origin else None,
     })  # fmt: skip

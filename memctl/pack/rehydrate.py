@@ -15,8 +15,9 @@ The age of a record only decides how early it comes: an old decision is still bi
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -59,6 +60,10 @@ TITLES = {
     "resolved": "Resolved before",
 }
 BESIDES = PackPart("besides", "Besides the task")
+_ALL_NAMED, _NAMED_BESIDES = 0.3, 0.15  # of a budget for titles that name all, and beside records that match a task
+_Place = Callable[[Item], Item]  # gives an item its weight
+_GRAVE = [("severity", severity) for severity in ISSUE_SEVERITIES]
+_OLD_DAYS, _OLD_SHARE = 365, 3  # of the records at any place of a list at most a third are older, if there are younger
 
 
 class RehydrationRequest(msgspec.Struct, frozen=True):
@@ -108,10 +113,12 @@ def draft(
     as `count` counts them.
     """
     everything = current_records(snapshot, now)
+    expired = sum(r.memory_type in KNOWLEDGE and r.is_expired(now) for r in snapshot.open_records)
     filters = request.filters(snapshot)
     current = filters.keep(everything)
     about = items.match_task(snapshot, request.task, filters, now, with_places=not request.narrowed_by)
     sources.ahead(current)
+    today = recorded_today(current, now)
     ended = last_work.sessions(snapshot)
     active = _active(current, about, sources)
     chosen = choose(current, now, request, about.records)
@@ -128,34 +135,43 @@ def draft(
     left, tasks = stopped(max(work, last_work.WORK))
     if (reserve := _cost([*left, *tasks], count)) > work:
         left, tasks = stopped(work)
-    states, closing = _last_first([_with_weight(item, about) for item in tasks])
+    place = partial(_placed, about=about, today=today)
+    states, closing = _last_first([place(item) for item in tasks])
     untaken = [item for item in states_of if item not in tasks and item.weight >= CRITICAL]
-    states += [_with_weight(item, about) for item in untaken]  # these are at least named
+    states += [place(item) for item in untaken]  # these are at least named
     parts = [_section_part(snapshot, request.section, sources)] if request.section else []
     parts += [
         PackPart("state", TITLES["state"], tuple(states), rank=SECOND),
         PackPart("session", TITLES["session"], tuple(left), rank=SECOND),
-        *_important_parts(snapshot, chosen, known, about),
+        *_important_parts(snapshot, chosen, known, about, place),
     ]
     at = len(parts) if about.records else len(parts) - len(chosen)  # before unrelated records
-    parts[at:at] = _relevant_parts(snapshot, resolved, known, about)
+    parts[at:at] = _relevant_parts(snapshot, resolved, known, about, place)
     taken = {item.key for part in parts for item in part.items}
     others = [record for record in current if record.path not in taken]
     has_code = any(record.code_refs for record in others)
     touched = {*last_work.files(snapshot, ended), *sources.touched()} if has_code else set()
-    rest = _by_nearness(others, about.fits, _near(tasks, touched))
+    rest = _by_nearness(others, about.fits, _near(tasks, touched), now)
+    if not about.is_met:
+        urgent = [r for r in rest if _is_urgent(r, today)][:_AT_ONCE]
+        known = sources.origins(urgent)
+        urgent_items = tuple(place(items.of_record(snapshot, record, known)) for record in urgent)
+        parts.append(msgspec.structs.replace(REST, items=urgent_items, rank=SECOND))
+        paths = {record.path for record in urgent}
+        rest = [record for record in rest if record.path not in paths]
     return PackDraft(
         project=snapshot.config.project,
         parts=tuple(parts),
         opening=(
             NOTICED,
             *notes(snapshot, everything, now, ended, request.task, is_met=about.is_met),
-            *_remarks(snapshot, request, len(everything) - len(current), sources.blockers(), rest),
+            *_remarks(snapshot, request, len(everything) - len(current), sources.blockers(), rest, expired),
         ),
         closing=tuple(closing),
         others=tuple(items.omit(record) for record in rest),
-        whole=lambda: _whole(snapshot, rest, sources, about),
+        whole=lambda: _whole(snapshot, rest, sources, place),
         rest=BESIDES if about.is_met else REST,
+        all_named=_NAMED_BESIDES if about.is_met else _ALL_NAMED,
         reserve=reserve,
         sections={page.id: page.title for page in (*snapshot.outline.sections, *snapshot.outline.details)},
         leading=WEIGHTY_FOR_TASK if about.is_met else CRITICAL,
@@ -164,25 +180,29 @@ def draft(
 
 
 def _relevant_parts(
-    snapshot: Snapshot, resolved: Sequence[Record], known: items.Origins, about: TaskMatches
+    snapshot: Snapshot, resolved: Sequence[Record], known: items.Origins, about: TaskMatches, place: _Place
 ) -> list[PackPart]:
     """Return the parts with the pages and the resolved records that are relevant to a task, without empty ones."""
     parts = [
         PackPart("page", "Pages", tuple(items.of_result(snapshot, place) for place in about.places), rank=FIRST),
-        PackPart("resolved", TITLES["resolved"], tuple(_certain_first(snapshot, resolved, known, about)), rank=FIRST),
+        PackPart("resolved", TITLES["resolved"], tuple(_certain_first(snapshot, resolved, known, place)), rank=FIRST),
     ]
     return [part for part in parts if part.items]
 
 
 def _important_parts(
-    snapshot: Snapshot, chosen: Mapping[str, Sequence[Record]], known: items.Origins, about: TaskMatches
+    snapshot: Snapshot,
+    chosen: Mapping[str, Sequence[Record]],
+    known: items.Origins,
+    about: TaskMatches,
+    place: _Place,
 ) -> list[PackPart]:
     """Return a part for each record type, with the records of `chosen` (by type), which get room before the others."""
     return [
         PackPart(
             name,
             TITLES[name],
-            tuple(_certain_first(snapshot, records, known, about)),
+            tuple(_certain_first(snapshot, records, known, place)),
             rank=0 if about.is_met and not about.records else FIRST,
             shortest_first=name != LEARNING.name and not about.is_met,
             counted=name == ISSUE.name and not about.is_met,
@@ -220,6 +240,8 @@ def choose(
         newest = sorted(chosen["issue"], key=lambda r: (r.timestamp, r.id), reverse=True)
         chosen["issue"] = sorted(newest, key=severity_rank)
         chosen["learning"].sort(key=lambda r: (r.importance < CRITICAL, -r.access_count, -r.importance, r.id))
+    if not matching:
+        chosen = {name: _young_first(records, now) for name, records in chosen.items()}
     return {name: chosen[name][:limit] for name, limit in LIMITS.items()}
 
 
@@ -245,11 +267,11 @@ def _active(current: Sequence[Record], about: TaskMatches, sources: Sources) -> 
 
 
 def _certain_first(
-    snapshot: Snapshot, records: Iterable[Record], origins: items.Origins, about: TaskMatches
+    snapshot: Snapshot, records: Iterable[Record], origins: items.Origins, place: _Place
 ) -> Iterator[Item]:
     """Yield records as items; those that are only proposed, or whose code is gone, come last."""
     made = [items.of_record(snapshot, record, origins) for record in records]
-    yield from (_with_weight(item, about) for item in sorted(made, key=lambda item: not item.weight))
+    yield from (place(item) for item in sorted(made, key=lambda item: not item.weight))
 
 
 def _near(tasks: Iterable[Item], touched: Collection[str]) -> Callable[[Record], bool]:
@@ -258,7 +280,9 @@ def _near(tasks: Iterable[Item], touched: Collection[str]) -> Callable[[Record],
     return lambda r: r.place in sections or any(code_path(ref) in touched for ref in r.code_refs)
 
 
-def _by_nearness(records: Sequence[Record], fits: Mapping[str, float], near: Callable[[Record], bool]) -> list[Record]:
+def _by_nearness(
+    records: Sequence[Record], fits: Mapping[str, float], near: Callable[[Record], bool], now: str
+) -> list[Record]:
     """Sort records: the best matches of the task first, proposed ones last, others by nearness and weight, then age."""
 
     def order(record: Record) -> tuple[float, bool, int]:
@@ -266,30 +290,75 @@ def _by_nearness(records: Sequence[Record], fits: Mapping[str, float], near: Cal
         return -fits.get(record.path, 0.0), record.status == PROPOSED, -weight
 
     newest = sorted(records, key=lambda record: (record.timestamp, record.id, record.path), reverse=True)
-    return sorted(newest, key=order)
+    return _young_first(sorted(newest, key=order), now)
 
 
-def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, about: TaskMatches) -> Iterator[Item]:
+def _young_first(records: Sequence[Record], now: str) -> list[Record]:
+    """Return records in their order, but of those of a type at most a third older than a year while there are younger.
+
+    Records of importance 9 and more keep their place at any age.
+    """
+    since = timestamps.days_before(now, _OLD_DAYS)
+    by_type: dict[str, tuple[deque[Record], deque[Record]]] = {}
+    for record in records:
+        is_old = record.timestamp < since and items.weight(record) < CRITICAL
+        by_type.setdefault(record.memory_type, (deque(), deque()))[is_old].append(record)
+    places = {record.path: place for place, record in enumerate(records)}
+    taken, old_ones = Counter[str](), Counter[str]()
+
+    def following(name: str) -> Record:
+        young, old = by_type[name]
+        taken[name] += 1
+        may_be_old = old_ones[name] < taken[name] // _OLD_SHARE
+        is_old = bool(old) and (not young or (may_be_old and places[old[0].path] < places[young[0].path]))
+        old_ones[name] += is_old
+        return (old if is_old else young).popleft()
+
+    return [following(record.memory_type) for record in records]
+
+
+def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, place: _Place) -> Iterator[Item]:
     """Yield records as items, 50 at a time, because most packs have room for few."""
     for start in range(0, len(records), _AT_ONCE):
         some = list(records[start : start + _AT_ONCE])
         known = sources.origins(some)
-        yield from (_with_weight(items.of_record(snapshot, record, known), about) for record in some)
+        yield from (place(items.of_record(snapshot, record, known)) for record in some)
 
 
-def _with_weight(item: Item, about: TaskMatches) -> Item:
-    """Return an item with its weight for a task: the best match leads, and a bad match has no weight."""
-    if not about.is_met or not item.weight:
-        return item
-    fit = about.fits.get(item.key, 0.0)
-    weight = item.weight if fit >= items.POSSIBLE else 0
-    return msgspec.structs.replace(item, weight=_BEST if fit >= _CLOSEST else weight)
+def _placed(item: Item, about: TaskMatches, today: Collection[str]) -> Item:
+    """Return an item with its weight: the best match of a task leads, a bad one has none; today's grave issues lead."""
+    is_recent, weight = item.key in today, item.weight
+    if is_recent and any(fact in item.facts for fact in _GRAVE):
+        weight = max(weight, CRITICAL) if weight else 0
+    if about.is_met and weight:
+        fit = about.fits.get(item.key, 0.0)
+        weight = weight if fit >= items.POSSIBLE else 0
+        weight = _BEST if fit >= _CLOSEST else weight
+    return msgspec.structs.replace(item, weight=weight, is_recent=is_recent)
+
+
+def recorded_today(records: Iterable[Record], now: str) -> set[str]:
+    """Return the paths of records that were recorded in the last 24 hours; imported ones don't count."""
+    since = timestamps.days_before(now, 1)
+    return {record.path for record in records if record.timestamp >= since and record.recorded is not None}
+
+
+def _is_urgent(record: Record, today: Collection[str]) -> bool:
+    """Return whether no pack may lose the title of a record while it has room for titles."""
+    return record.status != PROPOSED and (items.weight(record) >= CRITICAL or record.path in today)
 
 
 def _remarks(
-    snapshot: Snapshot, request: RehydrationRequest, filtered: int, blockers: Sequence[str], rest: Sequence[Record]
+    snapshot: Snapshot,
+    request: RehydrationRequest,
+    filtered: int,
+    blockers: Sequence[str],
+    rest: Sequence[Record],
+    expired: int,
 ) -> Iterator[PackNote]:
-    """Yield notes of one line each: what options leave out, blockers of all agents, other critical issues, handoffs."""
+    """Yield notes of one line each: what is left out, blockers of all agents, other critical issues, handoffs."""
+    if expired:
+        yield PackNote("expired", "", f"{quantity(expired, 'record')} left out as expired; `memctl check` names them.")
     if filtered:
         yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {request.narrowed_by}.")
     critical = [record for record in rest if record.severity == SEVERITIES[0]] if request.task else []
@@ -324,7 +393,8 @@ def _last_first(states: list[Item]) -> tuple[list[Item], list[PackNote]]:
     state, actions = items.split_off(states[0], "Next actions")
     if not actions.strip():
         return states, []
-    return [state, *states[1:]], [PackNote("next", "Next actions", actions, of=state.key)]
+    text = f"{state.id} {one_line(state.title)}:\n\n{actions}"
+    return [state, *states[1:]], [PackNote("next", "Next actions", text, of=state.key)]
 
 
 _PRIORITIES = 3  # rules.md#levels-of-pages

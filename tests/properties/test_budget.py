@@ -161,6 +161,7 @@ def test_in_a_token_optimised_pack_only_lines_of_memctl_are_not_indented(
         "BESIDES:",
         "TITLES:",
         "MORE TITLES:",
+        "EXPIRED:",
     )
     heads = [line for line in own if not line.startswith((*labels, "LEFT OUT", "NEXT:"))]
     assert sorted(line.split()[0] for line in heads if line.split()[0] in pack.included()) == sorted(pack.included())
@@ -262,7 +263,7 @@ def test_two_states_with_one_title_are_both_in_the_pack(task: str) -> None:
 
 
 def test_a_large_budget_holds_everything_that_is_chosen() -> None:
-    made = memory(*(({"title": f"Number {number}"}, "short") for number in range(8)))
+    made = memory(*(({"title": f"Number {number}"}, f"short {number}") for number in range(8)))
     pack = made.pack(30_000, "claude")
     assert pack.left_out == []
     assert "Left out" not in pack.text

@@ -2,22 +2,100 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 
 from memctl.pack.draft import Item, OmittedGroup, OmittedItem, OmittedItems
 from memctl.record.kinds import KINDS
+from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 
 TITLE = 80  # characters of a title among others on a line
 
+_SAMPLE = 500  # lines from which the number of groups is known
+_SHORTER = 0.6  # of the tokens of an id that "…-165" saves
+_HEADING = "x" * 25  # as long as the heading of a group, and the line that counts its other items
+
+
+class Form(NamedTuple):
+    """How lines are written: the most characters of a title (0: whole), and whether ids begin where they differ."""
+
+    width: int = 0
+    has_short_ids: bool = False
+
+
+FORMS = (Form(), Form(60), Form(45), Form(36), Form(36, has_short_ids=True))  # tried in turn
+
+
+class TitleCost(msgspec.Struct, frozen=True):
+    """The tokens of titles in a list: of an id with what is around it, and of a byte of a title."""
+
+    id: float
+    byte: float
+
+    def of(self, title: str) -> int:
+        """Return the tokens of a title with its id, on a line of its own."""
+        return math.ceil(self.id + self.byte * len(title.encode(errors="replace")))
+
+
+class ListPlan(NamedTuple):
+    """Which lines a list has: how many, from the first on, in which form, and their tokens."""
+
+    number: int = 0
+    form: Form = FORMS[0]
+    tokens: float = 0.0
+
+
+def plan(lines: Sequence[OmittedItem], cost: TitleCost, all_named: float, share: float, least: int) -> ListPlan:
+    """Return the lines that a list may have.
+
+    All of them, in the first form that needs at most `all_named` tokens; if none does, those that fit into `share`
+    tokens, but at least `least`.
+    """
+    if len(lines) * cost.byte <= all_named:
+        for form in FORMS:
+            if (tokens := spent(lines, cost, form)) <= all_named:
+                return ListPlan(len(lines), form, tokens)
+    result = ListPlan()
+    for form in FORMS[:-1]:
+        number, tokens = 0, 0.0
+        for tokens_of_line in _costs(lines, cost, form):
+            if tokens + tokens_of_line > share and number >= least:
+                break
+            number, tokens = number + 1, tokens + tokens_of_line
+        result = ListPlan(min(number, len(lines)), form, tokens)
+        if tokens <= share:
+            break
+    return result
+
+
+def spent(lines: Sequence[OmittedItem], cost: TitleCost, form: Form) -> float:
+    """Return the tokens of lines in a form, with the headings of their groups."""
+    return sum(_costs(lines, cost, form))
+
+
+def _costs(lines: Sequence[OmittedItem], cost: TitleCost, form: Form) -> Iterator[float]:
+    """Yield the tokens of each line, the first with those of the groups' headings."""
+    headings = len({(each.section, each.kind) for each in islice(lines, _SAMPLE)}) * cost.of(_HEADING)
+    before: dict[tuple[str, str], str] = {}
+    for each in lines:
+        tokens: float = headings + cost.of(shorten(each, form.width).line)
+        day = each.id.rpartition("-")[0]
+        if form.has_short_ids and day and before.get((each.section, each.kind)) == day:
+            tokens -= _SHORTER * cost.id
+        before[each.section, each.kind] = day
+        headings = 0
+        yield tokens
+
 
 def name(item: Item) -> str:
     """Return an item's id and title on one line; the title has at most 80 characters."""
-    return one_line(f"{item.id} {shorten(omit(item), TITLE).title}")
+    return one_line(f"{item.id} {cut(one_line(item.title), TITLE)}")
 
 
 def omit(item: Item) -> OmittedItem:
@@ -26,7 +104,7 @@ def omit(item: Item) -> OmittedItem:
 
 
 def merge_repeats(left: Sequence[OmittedItem]) -> list[OmittedItem]:
-    """Return omitted items with each title once, such as "26x Ping the worker (… -190)" with the id of the first.
+    """Return omitted items with each title once: "26x Ping the worker (… -190)", with the id of the first.
 
     Items of several sections, types or reasons stay apart. The result is in the order of the first items.
     """
@@ -51,16 +129,15 @@ def groups(
     left: Sequence[OmittedItem],
     totals: Mapping[tuple[str, str], int],
     listed: int,
-    width: int,
+    form: Form,
     sections: Mapping[str, str],
 ) -> list[OmittedGroup]:
     """Group the items that a pack leaves out: by section, or by record type for items without a known section.
 
-    - `left` are the items, those of one title merged. `totals` are the numbers of these items by section and record
-      type, which the caller has counted already.
+    - `left` are the items, those of one title merged. `totals` are the numbers of these items by section and type.
     - `listed` is how many of the items, from the first on, the pack lists by title; of the others, a group has only the
       number. If `listed` is 0, the result is a single group of all items.
-    - `width` is the largest number of characters of a listed title, 0 for no limit.
+    - `form` is how the lines are written.
     - `sections` are the titles of sections by marker.
     """
     if not left:
@@ -78,9 +155,21 @@ def groups(
     for key, number in totals.items():
         counts[group(*key)] += number
     for each in left[:listed]:
-        groups[group(each.section, each.kind)].append(shorten(each, width))
+        groups[group(each.section, each.kind)].append(shorten(each, form.width))
     more = {key: counts[key] - sum(each.number for each in items) for key, items in groups.items()}
+    if form.has_short_ids:
+        groups = {key: _with_short_ids(items) for key, items in groups.items()}
     return [_group(*key, tuple(items), more[key], sections) for key, items in groups.items()]
+
+
+def _with_short_ids(items: Sequence[OmittedItem]) -> list[OmittedItem]:
+    """Return items with "…-165" in place of an id that begins as the one before it, such as ISS-2026-02-28-164."""
+    shown, before = [], ""
+    for each in items:
+        day, _, number = each.id.rpartition("-")
+        shown.append(msgspec.structs.replace(each, id=f"…-{number}") if day and day == before else each)
+        before = day
+    return shown
 
 
 def _group(
@@ -95,7 +184,6 @@ def _group(
     return OmittedGroup(listed, more)
 
 
-@lru_cache(maxsize=4096)  # the text is built some dozens of times, mostly with the same lines
 def shorten(left: OmittedItem, width: int) -> OmittedItem:
     """Return an omitted item with its title cut to at most `width` characters; 0 sets no limit."""
     title = one_line(left.title)

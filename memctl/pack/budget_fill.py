@@ -89,10 +89,28 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
 
     Raises MemctlError if the budget is too small even for a pack without any item.
     """
-    if form == AUTO:
-        notes = sum(count(note.text) for note in (*draft.opening, *draft.closing))
-        items = sum(count(f"{item.id} {item.title}\n{item.body}") for item in draft.items())
-        form = format_for(min(notes + items, budget), inter_agent=inter_agent)
+    if form != AUTO:
+        return _fill(draft, form, budget, count)
+    notes = sum(count(note.text) for note in (*draft.opening, *draft.closing))
+    size = notes + sum(count(f"{item.id} {item.title}\n{item.body}") for item in draft.items())
+    form = format_for(min(size, budget), inter_agent=inter_agent)
+    try:
+        return _fill(draft, form, budget, count)
+    except _TooSmall as error:
+        form = format_for(min(size, error.least), inter_agent=inter_agent)
+        return _fill(draft, form, budget, count)  # says how much a pack of this size needs
+
+
+class _TooSmall(MemctlError):
+    """The budget is too small for a pack without items; `least` is the one that such a pack needs."""
+
+    def __init__(self, budget: int, form: str, least: int) -> None:
+        message = f"a budget of {quantity(budget, 'token')} is too small for the format {form}"
+        super().__init__(message, f"give a budget of at least {least} tokens", USAGE)
+        self.least = least
+
+
+def _fill(draft: PackDraft, form: str, budget: int, count: CountTokens) -> Pack:
     writer = PackText(draft, form, budget, count)
     made = _everything(writer, budget) or _most(writer, budget, form)
     return Pack(made.text, made.tokens, budget, form, writer.parts(made.taken.whole), made.left.items)
@@ -303,8 +321,7 @@ def _fitted(writer: PackText, budget: int, form: str, taken: Taken) -> _Made:
     """Return the pack of what was taken; its last lines, items and notes give way until its text fits."""
     while (made := _with_most_lines(writer, budget, taken)).tokens > budget:
         if not taken.give_way(keeps_notes=writer.draft.keeps_notes):
-            message = f"a budget of {quantity(budget, 'token')} is too small for the format {form}"
-            raise MemctlError(message, f"give a budget of at least {made.tokens} tokens", USAGE)
+            raise _TooSmall(budget, form, made.tokens)
     if taken.whole or not (single := _single(writer, budget, taken)):
         return made
     return _fitted(writer, budget, form, single)

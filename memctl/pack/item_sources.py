@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _PATIENCE = 0.05  # seconds to wait for the uncommitted files of the worktree
+_FILES, _FITTING = 5, 0.5  # files of a task at most, and the share of the best one's score that each has at least
 _LATEST = 20  # latest commits, whose files count as the latest work
 
 
@@ -60,7 +61,16 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
         blockers=lambda: blockers(memory) if at is None else [],
         worktree=lambda: worktree(memory) if at is None else Worktree(),
         touched=lambda: touched()() if at is None else (),
+        files=lambda task: task_files(memory, snapshot, task, at),
     )
+
+
+def task_files(memory: Memory, snapshot: Snapshot, task: str, at: str | None) -> list[str]:
+    """Return the files that a task names or that match it well, the best first; `at` is as in `sources`."""
+    from memctl.sources import file_search  # only system prompts name files
+
+    hits = file_search.search(memory, snapshot, task, memory.repository.resolve(at) if at is not None else "")
+    return [hit.path for hit in hits[:_FILES] if hit.score >= _FITTING * hits[0].score]
 
 
 def worktree(memory: Memory, asked: WorktreeProcess | None = None, running: Collection[str] = ()) -> Worktree:

@@ -91,6 +91,7 @@ class Sources(msgspec.Struct, frozen=True):
     - `touched` returns the paths of the files that the latest commits changed.
     - `blockers` returns texts on what blocks all agents.
     - `worktree` returns the branch of the worktree, and its uncommitted files.
+    - `files` returns the paths of the repository's files that a task needs, the best first.
     - `ahead` starts Git's work for some records in the background, so that a later call returns sooner.
     """
 
@@ -102,6 +103,7 @@ class Sources(msgspec.Struct, frozen=True):
     touched: Callable[[], Collection[str]]
     blockers: Callable[[], list[str]]
     worktree: Callable[[], Worktree] = Worktree
+    files: Callable[[str], Sequence[str]] = lambda _: ()
 
 
 def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:

@@ -40,6 +40,7 @@ _NAMED = 3  # titles of items that are too large for the budget, at the beginnin
 _TITLES_SHARE = 0.2  # of the budget for the titles of items of the rank FIRST that are not whole
 # Tokens that the titles of leading items may have in a small pack, and share of any that those of urgent ones may have.
 _LEADING_TITLES, _URGENT_SHARE = 200, 1 / 3
+_TITLES_FROM = 300  # tokens from which on no title of an important item gives way to a text
 _ESSENTIAL_SHARE = 0.2  # of the budget that is chosen for essential notes
 # Tokens from which on items of the rank SECOND have room to themselves, and up to which share. In less, one or two of
 # the most important records fill the pack.
@@ -348,7 +349,7 @@ def _with_most_lines(writer: PackText, budget: int, taken: Taken) -> _Made:
 def _single(writer: PackText, budget: int, taken: Taken) -> Taken | None:
     """Return a pack of one item, which is better than notes and a list alone; None if no item fits.
 
-    Titles before all others give way only to the text of an item of their weight.
+    Titles before all others give way only in the smallest packs, to the text of an item of their weight.
     """
     if not taken.has_notices:
         return None
@@ -357,7 +358,8 @@ def _single(writer: PackText, budget: int, taken: Taken) -> Taken | None:
     for item in islice(chain(writer.ordered, writer.draft.items(), writer.further()), _BUILT):
         if writer.cost(item) >= budget:
             continue
-        titles = [taken.titles, *([[]] if item.body.strip() and item.weight >= heaviest else [])]
+        gives_way = budget < _TITLES_FROM and bool(item.body.strip()) and item.weight >= heaviest
+        titles = [taken.titles, *([[]] if gives_way else [])]
         for kept, has_project in product(titles, (True, False)):
             single = msgspec.structs.replace(base, whole=[item], titles=kept, has_project=has_project)
             if _written(writer, single, 0).tokens <= budget:

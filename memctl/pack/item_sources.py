@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -132,6 +133,7 @@ def blockers(memory: Memory) -> list[str]:
 
 _ByReference = dict[str, dict[str, str]]  # what became of code, by a record's path and its reference
 _SHOWN = 10  # digits of a commit's id; two ids match by chance once in a million million
+_SHARED = 5  # records that a commit brings, from which on it says nothing about one of them
 _UNKNOWN = "unknown: Git can't read the history here"
 _EARLIER, _EDITED = " or earlier (this clone is shallow)", " (edited since)"
 
@@ -154,9 +156,14 @@ def origins_of(
     except git.GitFailed:  # a partial clone lacks the history
         return {record.path: RecordOrigin(_UNKNOWN) for record in wanted.values()}
     signed = signatures(memory, wanted) if at is None else {}
+    brought = Counter((commit.commit, wanted[path].agent_id) for path, commit in commits.items())
     return {
         r.path: RecordOrigin(
-            _name(commits.get(path)), *signed.get(path, ("", "")), drift.get(r.path, {}), moved.get(r.path, {})
+            _name(commits.get(path)),
+            *signed.get(path, ("", "")),
+            drift.get(r.path, {}),
+            moved.get(r.path, {}),
+            path in commits and brought[commits[path].commit, r.agent_id] >= _SHARED,
         )
         for path, r in wanted.items()
     }

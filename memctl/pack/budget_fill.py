@@ -126,12 +126,9 @@ class _Made(msgspec.Struct, frozen=True):
     tokens: int
 
 
-def _written(
-    writer: PackText, taken: Taken, lines: int | None = None, form: left_out.Form = left_out.FORMS[0]
-) -> _Made:
-    """Write a pack with `lines` lines of what is left out, None for all, in a form."""
-    left = writer.left(taken)
-    text = writer.text(taken, left, len(left.lines) if lines is None else lines, form)
+def _written(writer: PackText, taken: Taken, left: Left, lines: int, form: left_out.Form = left_out.FORMS[0]) -> _Made:
+    """Write a pack with `lines` lines of what is left out, in a form."""
+    text = writer.text(taken, left, lines, form)
     return _Made(taken, left, text, writer.count(text))
 
 
@@ -143,7 +140,9 @@ def _everything(writer: PackText, budget: int) -> _Made | None:
     items = [item for item in (*draft.items(), *writer.further()) if item.key not in writer.same]
     if sum(len(item.body) for item in items) > _LETTERS * budget:
         return None
-    made = _written(writer, Taken(items, has_others=True))
+    taken = Taken(items, has_others=True)
+    left = writer.left(taken)
+    made = _written(writer, taken, left, len(left.lines))
     return made if made.tokens <= budget else None
 
 
@@ -237,7 +236,7 @@ def _names_room(writer: PackText, budget: int) -> float:
     items = [left_out.omit(item) for item in writer.draft.items() if item.key not in first]
     lines = left_out.merge_repeats([*items, *writer.draft.others])
     most = writer.draft.all_named * budget
-    if len(lines) * writer.titles.byte > most:
+    if len(lines) * writer.titles.least > most:
         return writer.draft.lines * budget
     longest, shortest = (left_out.spent(lines, writer.titles, form) for form in (left_out.FORMS[0], left_out.FORMS[-1]))
     return min(longest, most) if shortest <= most else max(writer.draft.lines * budget, 2 * most - shortest)
@@ -333,12 +332,13 @@ def _with_most_lines(writer: PackText, budget: int, taken: Taken) -> _Made:
 
     If all have a line, it may be larger by an item, since the last one gives way before a line does.
     """
-    lines = writer.left(taken).lines
+    left = writer.left(taken)
+    lines = left.lines
     plan = _lines_plan(writer, budget, taken, lines)
     if not taken.whole and plan.number:
         plan = left_out.plan(lines, writer.titles, budget, budget, 0)  # there may be nothing but titles
     number = plan.number if taken.has_list else 0
-    write = cache(partial(_written, writer, taken, form=plan.form))
+    write = cache(partial(_written, writer, taken, left, form=plan.form))
     is_all = number == len(lines) and len(taken.whole) > taken.settled
     if number and not is_all and write(number).tokens > budget:
         each = writer.titles.of("x" * (left_out.TITLE // 2))
@@ -362,6 +362,6 @@ def _single(writer: PackText, budget: int, taken: Taken) -> Taken | None:
         titles = [taken.titles, *([[]] if gives_way else [])]
         for kept, has_project in product(titles, (True, False)):
             single = msgspec.structs.replace(base, whole=[item], titles=kept, has_project=has_project)
-            if _written(writer, single, 0).tokens <= budget:
+            if _written(writer, single, writer.left(single), 0).tokens <= budget:
                 return single
     return None

@@ -38,6 +38,11 @@ class TitleCost(msgspec.Struct, frozen=True):
     id: float
     byte: float
 
+    @property
+    def least(self) -> float:
+        """The least tokens of a line."""
+        return (1 - _SHORTER) * self.id
+
     def of(self, title: str) -> int:
         """Return the tokens of a title with its id, on a line of its own."""
         return math.ceil(self.id + self.byte * len(title.encode(errors="replace")))
@@ -57,7 +62,7 @@ def plan(lines: Sequence[OmittedItem], cost: TitleCost, all_named: float, share:
     All of them, in the first form that needs at most `all_named` tokens; if none does, those that fit into `share`
     tokens, but at least `least`.
     """
-    if len(lines) * cost.byte <= all_named:
+    if len(lines) * cost.least <= all_named:
         for form in FORMS:
             if (tokens := spent(lines, cost, form)) <= all_named:
                 return ListPlan(len(lines), form, tokens)
@@ -143,9 +148,7 @@ def groups(
     if not left:
         return []
     if not listed:
-        is_of_records = all(kind for _, kind in totals)
-        command, noun = ("memctl list --open", "record") if is_of_records else ("", "item")
-        return [OmittedGroup((), sum(totals.values()), command=command, noun=noun)]
+        return [counted(sum(totals.values()), of_records=all(kind for _, kind in totals))]
 
     def group(section: str, kind: str) -> tuple[str, str]:
         return (section, "") if section in sections else ("", kind)
@@ -160,6 +163,12 @@ def groups(
     if form.has_short_ids:
         groups = {key: _with_short_ids(items) for key, items in groups.items()}
     return [_group(*key, tuple(items), more[key], sections) for key, items in groups.items()]
+
+
+def counted(number: int, *, of_records: bool) -> OmittedGroup:
+    """Return a group that only counts items."""
+    command, noun = ("memctl list --open", "record") if of_records else ("", "item")
+    return OmittedGroup((), number, command=command, noun=noun)
 
 
 def _with_short_ids(items: Sequence[OmittedItem]) -> list[OmittedItem]:

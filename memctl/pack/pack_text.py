@@ -163,13 +163,13 @@ class PackText:
 
         Titles of `items` may stand before all others.
         """
-        left = self.left(Taken())
+        left = [*map(left_out.omit, self.draft.items()), *self.draft.others]
+        counted = left_out.counted(len(left), of_records=all(each.kind for each in left))
         lead = [LEAD] if any(map(self.is_leading, items)) else []
         titles = [PackNote(*note, "") for note in (TITLES, MORE_TITLES)] if items else []
         opening = (*filter(is_notice, self.draft.opening), *titles[:1])
         frame = msgspec.structs.replace(self.draft, opening=opening, closing=tuple(titles[1:]))
-        groups = left_out.groups(left.lines, left.totals, 0, left_out.FORMS[0], self.draft.sections)
-        empty = Contents(frame, [(part, [""]) for part in (*lead, *parts)], groups)
+        empty = Contents(frame, [(part, [""]) for part in (*lead, *parts)], [counted] if left else [])
         return self.count(visible(self._write_pack(empty)) + self.draft.prefix)
 
     def _has_note(self, note: PackNote, taken: Taken) -> bool:

@@ -60,6 +60,7 @@ TITLES = {
     "resolved": "Resolved before",
 }
 BESIDES = PackPart("besides", "Besides the task")
+_AT_FIRST = 1_000  # records of a list that may be whole
 _ALL_NAMED, _NAMED_BESIDES = 0.3, 0.15  # of a budget for titles that name all, and beside records that match a task
 _Place = Callable[[Item], Item]  # gives an item its weight
 _GRAVE = [("severity", severity) for severity in ISSUE_SEVERITIES]
@@ -112,8 +113,8 @@ def draft(
     such as their last commits. The last session, a checkpoint to resume and current tasks take at most `work` tokens,
     as `count` counts them.
     """
-    everything = current_records(snapshot, now)
-    expired = sum(r.memory_type in KNOWLEDGE and r.is_expired(now) for r in snapshot.open_records)
+    records = [record for record in snapshot.open_records if record.memory_type in KNOWLEDGE]
+    everything = [record for record in records if not record.is_expired(now)]
     filters = request.filters(snapshot)
     current = filters.keep(everything)
     about = items.match_task(snapshot, request.task, filters, now, with_places=not request.narrowed_by)
@@ -165,7 +166,14 @@ def draft(
         opening=(
             NOTICED,
             *notes(snapshot, everything, now, ended, request.task, is_met=about.is_met),
-            *_remarks(snapshot, request, len(everything) - len(current), sources.blockers(), rest, expired),
+            *_remarks(
+                snapshot,
+                request,
+                len(everything) - len(current),
+                sources.blockers(),
+                rest,
+                len(records) - len(everything),
+            ),
         ),
         closing=tuple(closing),
         others=tuple(items.omit(record) for record in rest),
@@ -300,10 +308,11 @@ def _young_first(records: Sequence[Record], now: str) -> list[Record]:
     """
     since = timestamps.days_before(now, _OLD_DAYS)
     by_type: dict[str, tuple[deque[Record], deque[Record]]] = {}
-    for record in records:
+    head, tail = records[:_AT_FIRST], records[_AT_FIRST:]
+    for record in head:
         is_old = record.timestamp < since and items.weight(record) < CRITICAL
         by_type.setdefault(record.memory_type, (deque(), deque()))[is_old].append(record)
-    places = {record.path: place for place, record in enumerate(records)}
+    places = {record.path: place for place, record in enumerate(head)}
     taken, old_ones = Counter[str](), Counter[str]()
 
     def following(name: str) -> Record:
@@ -314,7 +323,7 @@ def _young_first(records: Sequence[Record], now: str) -> list[Record]:
         old_ones[name] += is_old
         return (old if is_old else young).popleft()
 
-    return [following(record.memory_type) for record in records]
+    return [*(following(record.memory_type) for record in head), *tail]
 
 
 def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, place: _Place) -> Iterator[Item]:

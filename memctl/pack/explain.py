@@ -9,6 +9,7 @@ import msgspec
 from memctl.pack import rehydrate
 from memctl.pack.budget_fill import Pack
 from memctl.pack.draft import REST
+from memctl.pack.rank import recorded_today
 from memctl.record.kinds import KNOWLEDGE
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -34,7 +35,7 @@ def explain(snapshot: Snapshot, pack: Pack, request: rehydrate.RehydrationReques
     records = [record for record in snapshot.open_records if record.memory_type in KNOWLEDGE]
     parts = {name: part for part, names in pack.parts.items() for name in names}
     left = {each.id: each for each in pack.left_out}
-    today = rehydrate.recorded_today(records, now)
+    today = recorded_today(records, now)
     order = {name: place for place, name in enumerate((*parts, *left))}
     for record in sorted(records, key=lambda record: (order.get(record.id, len(order)), record.id)):
         if (part := parts.get(record.id)) is not None:

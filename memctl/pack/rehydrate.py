@@ -15,42 +15,43 @@ The age of a record only decides how early it comes: an old decision is still bi
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
 
 from memctl.pack import items, last_work
 from memctl.pack.budget_fill import CountTokens
-from memctl.pack.draft import FIRST, NOTICED, PROPOSED, REST, SECOND, Item, PackDraft, PackNote, PackPart
+from memctl.pack.draft import FIRST, NOTICED, REST, SECOND, Item, PackDraft, PackNote, PackPart
 from memctl.pack.formats.markdown import markdown_item
 from memctl.pack.items import Sources, TaskMatches
 from memctl.pack.last_work import EndedSession
+from memctl.pack.rank import (
+    CRITICAL,
+    LIMITS,
+    WEIGHTY_FOR_TASK,
+    by_nearness,
+    is_urgent,
+    near_latest_work,
+    placed,
+    recorded_today,
+    weighty,
+    young_first,
+)
 from memctl.record import content_fields, handoff
 from memctl.record.filters import Filters, select, severity_rank
 from memctl.record.kinds import ISSUE, KINDS, KNOWLEDGE, LEARNING, SEVERITIES
-from memctl.record.pages import code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.text import timestamps
 from memctl.text.fit import first_sentence
 from memctl.text.markdown import one_line
 from memctl.text.phrases import gap, quantity, some
 
-DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
-ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
-LEARNINGS, LEARNING_DAYS = 5, 60
-LIMITS = {"decision": DECISIONS, "issue": ISSUES, "learning": LEARNINGS}
 RESOLVED = 10  # issues and states that say how earlier work on the task ended; our own choice
 _BESIDES = 3  # critical issues that are named although they are irrelevant to the task
-_NEAR = 2  # additional weight of a record about the latest work, about one class of importance
 _LEFT = 0.6  # share of the room for latest work that the last sessions take; the tasks have the rest
 _AT_ONCE = 50  # records that Git is asked about together
-# The weight from which a record goes to the front of a pack; lower for records that match the task. A record that
-# matches almost as well as the best one is first with any weight.
-CRITICAL, WEIGHTY_FOR_TASK = 9, 7
-_CLOSEST, _BEST = 0.965, 11
 TITLES = {
     "state": "Current state",
     "session": "Where work was left",
@@ -60,11 +61,8 @@ TITLES = {
     "resolved": "Resolved before",
 }
 BESIDES = PackPart("besides", "Besides the task")
-_AT_FIRST = 1_000  # records of a list that may be whole
 _ALL_NAMED, _NAMED_BESIDES = 0.3, 0.15  # of a budget for titles that name all, and beside records that match a task
 _Place = Callable[[Item], Item]  # gives an item its weight
-_GRAVE = [("severity", severity) for severity in ISSUE_SEVERITIES]
-_OLD_DAYS, _OLD_SHARE = 365, 3  # of the records at any place of a list at most a third are older, if there are younger
 
 
 class RehydrationRequest(msgspec.Struct, frozen=True):
@@ -136,7 +134,7 @@ def draft(
     left, tasks = stopped(max(work, last_work.WORK))
     if (reserve := _cost([*left, *tasks], count)) > work:
         left, tasks = stopped(work)
-    place = partial(_placed, about=about, today=today)
+    place = partial(placed, about=about, today=today)
     states, closing = _last_first([place(item) for item in tasks])
     untaken = [item for item in states_of if item not in tasks and item.weight >= CRITICAL]
     states += [place(item) for item in untaken]  # these are at least named
@@ -152,9 +150,9 @@ def draft(
     others = [record for record in current if record.path not in taken]
     has_code = any(record.code_refs for record in others)
     touched = {*last_work.files(snapshot, ended), *sources.touched()} if has_code else set()
-    rest = _by_nearness(others, about.fits, _near(tasks, touched), now)
+    rest = by_nearness(others, about.fits, near_latest_work(tasks, touched), now)
     if not about.is_met:
-        urgent = [r for r in rest if _is_urgent(r, today)][:_AT_ONCE]
+        urgent = [r for r in rest if is_urgent(r, today)][:_AT_ONCE]
         known = sources.origins(urgent)
         urgent_items = tuple(place(items.of_record(snapshot, record, known)) for record in urgent)
         parts.append(msgspec.structs.replace(REST, items=urgent_items, rank=SECOND))
@@ -243,25 +241,14 @@ def choose(
     if matching:
         chosen = {name: [r for r in matching if r.memory_type == name] for name in LIMITS}
     else:
-        chosen = by_type if request.since or request.section else _weighty(by_type, now)
+        chosen = by_type if request.since or request.section else weighty(by_type, now)
         chosen["decision"] = select(chosen["decision"], Filters(), "importance")
         newest = sorted(chosen["issue"], key=lambda r: (r.timestamp, r.id), reverse=True)
         chosen["issue"] = sorted(newest, key=severity_rank)
         chosen["learning"].sort(key=lambda r: (r.importance < CRITICAL, -r.access_count, -r.importance, r.id))
     if not matching:
-        chosen = {name: _young_first(records, now) for name, records in chosen.items()}
+        chosen = {name: young_first(records, now) for name, records in chosen.items()}
     return {name: chosen[name][:limit] for name, limit in LIMITS.items()}
-
-
-def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record]]:
-    """Return the records within the limits of age, importance and severity of rules.md#rehydration, by type."""
-    recent, of_late = timestamps.days_before(now, DECISION_DAYS), timestamps.days_before(now, LEARNING_DAYS)
-    limits: dict[str, Callable[[Record], bool]] = {
-        "decision": lambda r: r.importance >= DECISION_IMPORTANCE and r.timestamp >= recent,
-        "issue": lambda r: r.severity in ISSUE_SEVERITIES,
-        "learning": lambda r: r.timestamp >= of_late,
-    }
-    return {name: [r for r in by_type[name] if r.importance >= CRITICAL or fits(r)] for name, fits in limits.items()}
 
 
 def _active(current: Sequence[Record], about: TaskMatches, sources: Sources) -> list[Record]:
@@ -282,79 +269,12 @@ def _certain_first(
     yield from (place(item) for item in sorted(made, key=lambda item: not item.weight))
 
 
-def _near(tasks: Iterable[Item], touched: Collection[str]) -> Callable[[Record], bool]:
-    """Return a test for records about the latest work: in the section of a task, or about a file that was changed."""
-    sections = {item.section for item in tasks if item.section}
-    return lambda r: r.place in sections or any(code_path(ref) in touched for ref in r.code_refs)
-
-
-def _by_nearness(
-    records: Sequence[Record], fits: Mapping[str, float], near: Callable[[Record], bool], now: str
-) -> list[Record]:
-    """Sort records: the best matches of the task first, proposed ones last, others by nearness and weight, then age."""
-
-    def order(record: Record) -> tuple[float, bool, int]:
-        weight = items.weight(record) + (_NEAR if near(record) else 0)
-        return -fits.get(record.path, 0.0), record.status == PROPOSED, -weight
-
-    newest = sorted(records, key=lambda record: (record.timestamp, record.id, record.path), reverse=True)
-    return _young_first(sorted(newest, key=order), now)
-
-
-def _young_first(records: Sequence[Record], now: str) -> list[Record]:
-    """Return records in their order, but of those of a type at most a third older than a year while there are younger.
-
-    Records of importance 9 and more keep their place at any age.
-    """
-    since = timestamps.days_before(now, _OLD_DAYS)
-    by_type: dict[str, tuple[deque[Record], deque[Record]]] = {}
-    head, tail = records[:_AT_FIRST], records[_AT_FIRST:]
-    for record in head:
-        is_old = record.timestamp < since and items.weight(record) < CRITICAL
-        by_type.setdefault(record.memory_type, (deque(), deque()))[is_old].append(record)
-    places = {record.path: place for place, record in enumerate(head)}
-    taken, old_ones = Counter[str](), Counter[str]()
-
-    def following(name: str) -> Record:
-        young, old = by_type[name]
-        taken[name] += 1
-        may_be_old = old_ones[name] < taken[name] // _OLD_SHARE
-        is_old = bool(old) and (not young or (may_be_old and places[old[0].path] < places[young[0].path]))
-        old_ones[name] += is_old
-        return (old if is_old else young).popleft()
-
-    return [*(following(record.memory_type) for record in head), *tail]
-
-
 def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, place: _Place) -> Iterator[Item]:
     """Yield records as items, 50 at a time, because most packs have room for few."""
     for start in range(0, len(records), _AT_ONCE):
         some = list(records[start : start + _AT_ONCE])
         known = sources.origins(some)
         yield from (place(items.of_record(snapshot, record, known)) for record in some)
-
-
-def _placed(item: Item, about: TaskMatches, today: Collection[str]) -> Item:
-    """Return an item with its weight: the best match of a task leads, a bad one has none; today's grave issues lead."""
-    is_recent, weight = item.key in today, item.weight
-    if is_recent and any(fact in item.facts for fact in _GRAVE):
-        weight = max(weight, CRITICAL) if weight else 0
-    if about.is_met and weight:
-        fit = about.fits.get(item.key, 0.0)
-        weight = weight if fit >= items.POSSIBLE else 0
-        weight = _BEST if fit >= _CLOSEST else weight
-    return msgspec.structs.replace(item, weight=weight, is_recent=is_recent)
-
-
-def recorded_today(records: Iterable[Record], now: str) -> set[str]:
-    """Return the paths of records that were recorded in the last 24 hours; imported ones don't count."""
-    since = timestamps.days_before(now, 1)
-    return {record.path for record in records if record.timestamp >= since and record.recorded is not None}
-
-
-def _is_urgent(record: Record, today: Collection[str]) -> bool:
-    """Return whether no pack may lose the title of a record while it has room for titles."""
-    return record.status != PROPOSED and (items.weight(record) >= CRITICAL or record.path in today)
 
 
 def _remarks(

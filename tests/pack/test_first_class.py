@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.pack import item_sources, items, last_work, rehydrate
+from memctl.pack import item_sources, items, last_work, rank, rehydrate
 from memctl.pack.budget_fill import FORMATS, Pack, fill
 from memctl.pack.rehydrate import NO_CONDITIONS
 from memctl.store import load
@@ -38,7 +38,7 @@ def test_larger_pack_loses_no_record_of_great_weight_and_names_all_from_400_toke
     weighty = {
         record.id: record.title
         for record in rehydrate.current_records(snapshot, now)
-        if items.weight(record) >= rehydrate.CRITICAL
+        if items.weight(record) >= rank.CRITICAL
     }
     assert len(weighty) == 6
 

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
-from memctl.pack import budget_fill, items, rehydrate
+from memctl.pack import budget_fill, items, rank, rehydrate
 from memctl.pack.budget_fill import TOO_LARGE, Pack, fill
 from memctl.pack.draft import NOTICED, REST, PackPart
 from memctl.pack.formats import markdown
@@ -316,9 +316,9 @@ def test_a_greater_budget_loses_no_record_of_the_first_class(made: Memory, small
     before, after = made.pack(small, family), made.pack(small + more, family)
     first = first_class(made)
     assert first & named(before) <= named(after)
-    issues = {record.id for record in open_records(made) if record.severity in rehydrate.ISSUE_SEVERITIES} & first
+    issues = {record.id for record in open_records(made) if record.severity in rank.ISSUE_SEVERITIES} & first
     issues = {one for one in issues if made.item(one).body.strip()}
-    leading = {one for one in first if made.item(one).weight >= rehydrate.CRITICAL}
+    leading = {one for one in first if made.item(one).weight >= rank.CRITICAL}
     if not leading.intersection(after.included()) - set(before.included()):
         assert len(issues.intersection(before.included())) <= len(issues.intersection(after.included()))
     for pack in (before, after):

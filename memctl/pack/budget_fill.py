@@ -349,7 +349,8 @@ def _with_most_lines(writer: PackText, budget: int, taken: Taken) -> _Made:
 def _single(writer: PackText, budget: int, taken: Taken) -> Taken | None:
     """Return a pack of one item, which is better than notes and a list alone; None if no item fits.
 
-    Titles before all others give way only in the smallest packs, to the text of an item of their weight.
+    Titles before all others give way only in the smallest packs, if they are of items without text, to one of their
+    weight.
     """
     if not taken.has_notices:
         return None
@@ -358,7 +359,8 @@ def _single(writer: PackText, budget: int, taken: Taken) -> Taken | None:
     for item in islice(chain(writer.ordered, writer.draft.items(), writer.further()), _BUILT):
         if writer.cost(item) >= budget:
             continue
-        gives_way = budget < _TITLES_FROM and bool(item.body.strip()) and item.weight >= heaviest
+        has_rival = any(other.body.strip() for other in taken.titles if other is not item)
+        gives_way = budget < _TITLES_FROM and item.body.strip() and item.weight >= heaviest and not has_rival
         titles = [taken.titles, *([[]] if gives_way else [])]
         for kept, has_project in product(titles, (True, False)):
             single = msgspec.structs.replace(base, whole=[item], titles=kept, has_project=has_project)

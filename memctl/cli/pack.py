@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import click
@@ -84,7 +84,7 @@ def rehydrate_command(
     )
     options = PackOptions(**values)
     budget = options.budget or memory.config.rehydrate_budget
-    count = counter_of(memory, options).tokens
+    count = cache(counter_of(memory, options).tokens)  # a task is measured for its room, and for the pack
     draft = rehydrate.draft(snapshot, memory.now, wanted, sources(memory, snapshot, at), count, last_work.room(budget))
     pack = fill(memory, draft, options, count, budget)
     if explain:

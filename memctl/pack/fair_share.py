@@ -3,8 +3,8 @@
 A person who gives a larger budget must not lose an item: what a smaller budget names, a larger one names at least by
 title. Four rules ensure this:
 
-- Items that belong to the front of the pack (`Candidate.lead`) mostly come first. Items without text come last, since
-  their titles say everything.
+- Items that belong to the front of the pack (`Candidate.lead`) mostly come first. Items without text are never whole,
+  since their titles say everything.
 - Of the other items, short ones mostly come before long ones, so that no item takes the room of several others.
 - An item that does not fit is skipped, and a shorter item after it may be whole. But the shorter one is whole only if
   its title has room, too, together with those of all items before it: a larger budget may include the skipped item

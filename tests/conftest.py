@@ -200,7 +200,12 @@ def record_all(memctl: Memctl, kind: str, titles: Iterable[str], **values: Any) 
     "{}" in a text stands for the title: records with the same text would be merged in packs."""
     told = {name: value for name, value in values.items() if isinstance(value, str) and "{}" in value}
     lines = [
-        {"memory_type": kind, "title": title, **values, **{name: text.replace("{}", title) for name, text in told.items()}}
+        {
+            "memory_type": kind,
+            "title": title,
+            **values,
+            **{name: text.replace("{}", title) for name, text in told.items()},
+        }
         for title in titles
     ]
     memctl("import", "-", stdin="".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines))

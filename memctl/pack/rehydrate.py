@@ -16,7 +16,7 @@ The age of a record only decides how early it comes: an old decision is still bi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -152,12 +152,9 @@ def draft(
     touched = {*last_work.files(snapshot, ended), *sources.touched()} if has_code else set()
     rest = by_nearness(others, about.fits, near_latest_work(tasks, touched), now)
     if not about.is_met:
-        urgent = [r for r in rest if is_urgent(r, today)][:_AT_ONCE]
-        known = sources.origins(urgent)
-        urgent_items = tuple(place(items.of_record(snapshot, record, known)) for record in urgent)
-        parts.append(msgspec.structs.replace(REST, items=urgent_items, rank=SECOND))
-        paths = {record.path for record in urgent}
-        rest = [record for record in rest if record.path not in paths]
+        parts.append(_urgent_part(snapshot, rest, today, sources, place))
+        named = {item.key for item in parts[-1].items}
+        rest = [record for record in rest if record.path not in named]
     return PackDraft(
         project=snapshot.config.project,
         parts=tuple(parts),
@@ -183,6 +180,16 @@ def draft(
         leading=WEIGHTY_FOR_TASK if about.is_met else CRITICAL,
         made=now,
     )
+
+
+def _urgent_part(
+    snapshot: Snapshot, records: Sequence[Record], today: Collection[str], sources: Sources, place: _Place
+) -> PackPart:
+    """Return the part with those of other records whose titles no pack may lose; they come before the rest."""
+    urgent = [record for record in records if is_urgent(record, today)][:_AT_ONCE]
+    known = sources.origins(urgent)
+    found = tuple(place(items.of_record(snapshot, record, known)) for record in urgent)
+    return msgspec.structs.replace(REST, items=found, rank=SECOND)
 
 
 def _relevant_parts(

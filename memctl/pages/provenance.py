@@ -481,8 +481,8 @@ def reason_of_record(snapshot: Snapshot, record: Record) -> str:
 
 
 def reason_of_page(page: Page) -> str:
-    """Return the first sentence of a page's text, its title if there is no text."""
-    return _first_reason(page.body) or page.title
+    """Return the first sentence of a page's text, "" if it has none."""
+    return _first_reason(page.body)
 
 
 def reason_of_commit(text: str) -> str:

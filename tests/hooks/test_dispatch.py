@@ -214,10 +214,10 @@ def test_codex_gets_the_pack_and_no_text_at_a_compaction(repo: Path, tmp_path: P
 
 def test_answer_to_codex_fits_its_limit_in_any_script(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     titles = [f"Решение {number}" for number in range(40)]
-    record_all(memctl, "decision", titles, rationale="Потому что так удобнее. " * 30, importance=9)
+    record_all(memctl, "decision", titles, rationale="{}. Потому что так удобнее. " * 30, importance=9)
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
     text = codex.context("SessionStart", source="startup")
-    assert 9_000 < len(text.encode()) <= CODEX.most_bytes
+    assert 8_000 < len(text.encode()) <= CODEX.most_bytes
     assert "# Memory of shop" in text
     named = {number for number in range(40) if re.search(rf" Решение {number}(;|\n|$)", text)}  # whole, or by title
     counted = sum(int(count) for count in re.findall(r"^- (\d+) records:", text, re.MULTILINE))

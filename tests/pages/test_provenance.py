@@ -440,3 +440,15 @@ def test_the_innermost_section_of_a_file_comes_first(repo: Path, memctl: Memctl)
     memctl("section", "add", "TLS", "--path", "lib/tls/**")
     why = memctl("why", "lib/tls/a.c", "--json").data
     assert [section["id"] for section in why["sections"]] == ["§2.2", "§2.1"]
+
+
+def test_section_without_a_text_is_no_reason(memctl: Memctl, repo: Path) -> None:
+    memctl("section", "add", "Application", "--path", "app.py")
+    answer = memctl("why", "app.py").out.split("\n")[0]
+    assert answer.startswith("app.py: no reason is recorded; last change: ")
+    assert answer.endswith("; in §2.1 Application")
+    (repo / "new.py").write_text("x = 1\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "take orders by mail")
+    memctl("section", "edit", "2.1", "--path", "new.py")
+    assert memctl("why", "new.py").out.startswith("new.py: take orders by mail (")

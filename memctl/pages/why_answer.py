@@ -63,8 +63,8 @@ def sentence(snapshot: Snapshot, why: Why, indirect: Indirect) -> str:
     """Return the likeliest reason for a file or line, in one sentence on one line.
 
     It is taken from the first of these that exists: a record about the line, the commit that the line comes from, a
-    section that covers the file, a record with similar words, or a commit of the file: the first one, or else (older
-    ones were not read, or it imported all files) the latest one that says why, or the latest.
+    section with a text that covers the file, a record with similar words, or a commit of the file: the first one, or
+    else (older ones were not read, or it imported all files) the latest one that says why, or the latest.
     """
     related = [item for item in why.records if item.record is not None]
     own = next((cause for cause in why.commits if cause.is_here), None)
@@ -72,13 +72,13 @@ def sentence(snapshot: Snapshot, why: Why, indirect: Indirect) -> str:
         return _because(snapshot, related[0].record)
     if own is not None:
         return _of_commit(own)
-    if why.sections:
-        page = why.sections[0][0]
-        return f"{reason_of_page(page)} ({page.id} {page.title})"
+    for page, _ in why.sections:
+        if reason := reason_of_page(page):
+            return f"{reason} ({page.id} {page.title})"
     if indirect.perhaps:
         return "perhaps " + _because(snapshot, indirect.perhaps[0])
     if not why.commits:
-        return f"referred to by {quantity(len(why.pages), 'page')}"
+        return f"referred to by {quantity(len(why.pages), 'page')}" if why.pages else "no reason is recorded"
     first, latest = why.commits[-1], why.commits[0]
     if not why.has_more and not first.touch.is_root:
         return _of_commit(first)

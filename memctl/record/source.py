@@ -189,6 +189,12 @@ class Catalogue(Protocol):
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
         """Return the records whose code references name one of some files or folders, or lines of such a file."""
 
+    def naming(self, bases: Iterable[str]) -> list[tuple[str, str]]:
+        """Return what records have in their texts that may name a file, each with the record's path.
+
+        `bases` are the last parts of the names, such as "card.py". `text.named_files` says which file a name means.
+        """
+
     def unplaced(self) -> list[tuple[str, str, str]]:
         """Return the path and type of each open record that names no section, with a file or folder it refers to.
 

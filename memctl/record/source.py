@@ -64,6 +64,12 @@ class Texts(Protocol):
         search faster: at least the best `most` entries are returned, and others may be left out. None returns all.
         """
 
+    def frequencies(self, words: Iterable[str]) -> dict[str, int]:
+        """Return how many texts have each of some words, in any of its forms; under "" how many texts there are."""
+
+    def alike(self, words: Collection[str], most: int) -> list[Hit]:
+        """Return the records that have some words, as `match` does: at least the best `most`, and perhaps others."""
+
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
         """Return the links of some entries: pairs of an entry's number, and the id or marker that the entry links to.
 

@@ -95,6 +95,19 @@ def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
         return replacement_index(memory, index, source, is_damaged=True)
 
 
+def count_missing(memory: Memory, source: SearchSource) -> int:
+    """Return about how many files of a source its view in the search index lacks; 0 if it is up to date."""
+    index = SearchIndex.open(memory)
+    try:
+        row = _view(index.database, source.name)
+        if row is not None and row[1] == source.token:
+            return 0
+        changed = _changed_since(source, row[1]) if row is not None else None
+        return len(source.cache.blobs() if changed is None else changed)
+    finally:
+        index.database.close()
+
+
 def replacement_index(
     memory: Memory, index: SearchIndex, source: SearchSource, *, is_damaged: bool
 ) -> tuple[SearchIndex, int]:

@@ -68,7 +68,7 @@ class Texts(Protocol):
         """Return how many texts have each of some words, in any of its forms; under "" how many texts there are."""
 
     def alike(self, words: Collection[str], most: int) -> list[Hit]:
-        """Return the records that have some words, as `match` does: at least the best `most`, and perhaps others."""
+        """Return the best `most` records that have some of the words, the best first."""
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
         """Return the links of some entries: pairs of an entry's number, and the id or marker that the entry links to.

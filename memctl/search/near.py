@@ -21,8 +21,9 @@ from memctl.record.task_state import key
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import STOP_WORDS, stems, words_of
 
-_RAREST = 12  # words by which candidates are found; by all of them it takes twice as long and finds no more
-_CANDIDATES, _LOOKED_UP = 10, 40  # records that are compared; matches that may be closed or of another type
+_RAREST = 8  # words by which candidates are found; by 12 it takes a quarter longer and finds one more of 78
+_CANDIDATES = 10  # records that are compared
+_LOOKED_UP = (40, 400)  # matches that are looked up, and how many if most of them are closed or of another type
 _FEWEST = 4  # words that a text must share with the memory, or it says too little to compare
 _WORDS = 60  # different words of a text that are looked at
 _GIST, _COMPARED = 600, 250  # characters of a text beside its title; of both, letter by letter
@@ -31,9 +32,8 @@ _GIST, _COMPARED = 600, 250  # characters of a text beside its title; of both, l
 _ALIKE, _MARGIN, _TITLE, _THRESHOLD = 8.1, 5.6, 6.1, 8.4
 _FEW = 20  # texts of a memory in which the best match says something; among two any text is the best
 _TOGETHER = ({DECISION.name, LEARNING.name},)  # types of which one may say the same as another
-_SECTION = lazy_regex(
-    r"(?ms)^#+ (?:Decision(?: Outcome)?|Proposal|Rationale|Description|Lesson)[ \t]*$(.*?)(?=^#+ |\Z)"
-)
+# Sections that say above all what a record is about, as memctl and ADRs have them.
+_GISTS = ("Decision", "Decision Outcome", "Proposal", "Rationale", "Description", "Lesson")
 _MARKUP = lazy_regex(r"(?m)^\\?#+ .*$|[`*_\\]+")
 _NOT_A_WORD = lazy_regex(r"\W+")
 # What a text speaks against: words behind a negation, or before one.
@@ -122,9 +122,12 @@ def _scored(snapshot: Snapshot, record: Record, new: _Comparable) -> Iterable[tu
 def _candidates(snapshot: Snapshot, record: Record, words: Collection[str]) -> tuple[Sequence[Hit], dict[str, Record]]:
     """Return the open records of a comparable type that match some words best, and these records by path."""
     types = next((types for types in _TOGETHER if record.memory_type in types), {record.memory_type})
-    hits = sorted(snapshot.texts.alike(words, _LOOKED_UP), key=lambda hit: -hit.text)
-    known = snapshot.catalogue.at(hit.path for hit in hits if hit.kind in types and hit.key != record.id)
-    records = {other.path: other for other in known if other.is_open}
+    for most in _LOOKED_UP:
+        hits = snapshot.texts.alike(words, most)
+        known = snapshot.catalogue.at(hit.path for hit in hits if hit.kind in types and hit.key != record.id)
+        records = {other.path: other for other in known if other.is_open}
+        if len(records) >= _CANDIDATES or len(hits) < most:
+            break
     return [hit for hit in hits if hit.path in records and hit.text > 0][:_CANDIDATES], records
 
 
@@ -132,9 +135,8 @@ class _Comparable:
     """A title and a text, with what is compared of them."""
 
     def __init__(self, title: str, body: str) -> None:
-        section = _SECTION.search(body)
         self.title = title
-        self.text = f"{title}. {' '.join(_MARKUP.sub(' ', section[1] if section else body).split())[:_GIST]}"
+        self.text = f"{title}. {_gist(body)}"
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -148,6 +150,17 @@ class _Comparable:
     def trigrams(self) -> frozenset[str]:
         plain = f" {_NOT_A_WORD.sub(' ', self.text[:_COMPARED].lower())} "
         return frozenset(plain[at : at + 3] for at in range(len(plain) - 2))
+
+
+def _gist(body: str) -> str:
+    """Return the beginning of the text that says most about a record, without headings and marks."""
+    text = f"\n{body}"
+    for heading in _GISTS:
+        before, found, section = text.partition(f"# {heading}\n")
+        if found and before.rpartition("\n")[2].strip("#") == "":
+            text = section.partition("\n#")[0]
+            break
+    return " ".join(_MARKUP.sub(" ", text[: 2 * _GIST]).split())[:_GIST]
 
 
 def _may_contradict(one: _Comparable, other: _Comparable) -> bool:

@@ -98,13 +98,6 @@ def revision(memory: Memory, name: str) -> Snapshot:
     return Snapshot(_WithSessions(memory, git_source.at_revision(memory, name), name))
 
 
-def count_unindexed(memory: Memory) -> int:
-    """Return about how many files of the worktree's memory the search index lacks; the next search reads them."""
-    from memctl.store import search_views
-
-    return search_views.count_missing(memory, _WithSessions(memory, _Disk(memory, None, ())).searched())
-
-
 def open_cache(memory: Memory) -> Cache:
     """Open the cache of a memory as it is, without updating it."""
     return Cache.open(memory.private / FILE)
@@ -197,9 +190,9 @@ class _WithSessions:
     def texts(self) -> Texts:
         from memctl.store.text_search import StoredTexts
 
-        return StoredTexts(self._memory, self.searched())
+        return StoredTexts(self._memory, self._searched())
 
-    def searched(self) -> SearchSource:
+    def _searched(self) -> SearchSource:
         """Return what there is to be searched, with the pages of sessions and the checkpoints of the ref."""
         own = self._source.searched()
         if not self._commit:

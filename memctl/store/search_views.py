@@ -95,17 +95,18 @@ def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
         return replacement_index(memory, index, source, is_damaged=True)
 
 
-def count_missing(memory: Memory, source: SearchSource) -> int:
-    """Return about how many files of a source its view in the search index lacks; 0 if it is up to date."""
+def count_missing(memory: Memory, cache: Cache) -> int:
+    """Return about how many files of the cache a checkout's view in the search index lacks: what a search has to add.
+
+    Neither of the two is brought up to date.
+    """
     index = SearchIndex.open(memory)
     try:
-        row = _view(index.database, source.name)
-        if row is not None and row[1] == source.token:
-            return 0
-        changed = _changed_since(source, row[1]) if row is not None else None
-        return len(source.cache.blobs() if changed is None else changed)
+        row = _view(index.database, of_checkout(memory))
     finally:
         index.database.close()
+    changed = cache.blobs_since(row[1].partition(" ")[0]) if row is not None else None
+    return len(cache.blobs() if changed is None else changed)
 
 
 def replacement_index(

@@ -127,7 +127,8 @@ class StoredTexts:
         return {"": self._count("")} | {word: self._count(f'"{word}"') for word in words}
 
     def alike(self, words: Collection[str], most: int) -> list[Hit]:
-        rows = self._matching(" OR ".join(f'"{word}"' for word in words), (), tuple(KINDS), most)
+        statement = _MATCH.replace("{kinds}", ", ".join("?" * len(KINDS))).replace("{best}", _BEST.format(1))
+        rows = self._rows(f"{statement} ORDER BY score DESC", " OR ".join(f'"{word}"' for word in words), most, *KINDS)
         return [Hit(path, text, kind, key, number, thread) for number, path, text, kind, key, thread in rows]
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:

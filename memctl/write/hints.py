@@ -13,7 +13,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import STATE
 from memctl.record.parser import parse
 from memctl.record.record import Record
-from memctl.store import files, load, near_pairs
+from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.text import characters, similarity
 from memctl.text.phrases import quantity
@@ -99,13 +99,14 @@ def _near_record(memory: Memory, write: Write, keeps: bool) -> Iterator[tuple[st
     A memory of which the search index lacks much is not searched: to index 10,000 records takes seconds.
     """
     from memctl.search import near
+    from memctl.store import near_pairs, search_views
 
     try:
         record, body = parse(write.text, write.path)
     except InvalidRecord:
         return
     remarks = len(memory.remarks)
-    is_indexed = load.count_unindexed(memory) <= _UNINDEXED
+    is_indexed = search_views.count_missing(memory, load.open_cache(memory)) <= _UNINDEXED
     found = near.nearest(load.disk(memory), record, body, by_text=is_indexed)
     del memory.remarks[remarks:]  # an index in use by another process is no concern of whoever writes
     if found is not None:

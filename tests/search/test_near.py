@@ -146,6 +146,6 @@ def test_merged_issues_keep_links_and_children_and_the_worse_severity(memctl: Me
     assert not [found for found in memctl("check", "--json").data["findings"] if found["severity"] == "error"]
     refused = memctl("merge", one, two, code=1)
     assert f"{two} is resolved; only open records can be merged" in refused.err
-    assert memctl("merge", one, one, code=1).err.startswith(f"error: {one} can't be merged with itself")
+    assert "can't be merged with itself" in memctl("merge", one, one, code=1).err
     decision = memctl("decide", "Retry").id
     assert "can't become one record" in memctl("merge", one, decision, code=1).err

@@ -149,3 +149,10 @@ def test_merged_issues_keep_links_and_children_and_the_worse_severity(memctl: Me
     assert "can't be merged with itself" in memctl("merge", one, one, code=1).err
     decision = memctl("decide", "Retry").id
     assert "can't become one record" in memctl("merge", one, decision, code=1).err
+
+
+def test_an_option_of_two_ordinary_words_is_found_where_both_stand_together(memctl: Memctl) -> None:
+    memctl("decide", "Sessions in cookies", "--rationale", "No state.", "--alternative", "Sticky sessions: uneven load")
+    assert "rejected before" in memctl("decide", "Use sticky sessions at the proxy", "--rationale", "Carts.", "-n").err
+    apart = ("decide", "Drop the sticky header, keep sessions short", "--rationale", "Phones.", "-n")
+    assert "rejected before" not in memctl(*apart).err

@@ -23,6 +23,7 @@ _EARLIEST = "1970-01-01T00:00:00Z"  # what comes before is hardly meant: Git can
 _DECISIONS = 20  # a word that more decisions have among their alternatives tells none of them
 _STEM = 5  # letters of a word that are looked for there: "events" and "event" are one word
 _UNINDEXED = 200  # files that are added to the search index on the way, in 60 ms
+_MOST_IMPORTED = 300  # open records of an import that are compared with the others, in 3 s at most
 _MOST = 5  # the most records of a change for which hints are made; for more there is `memctl check`
 
 
@@ -114,6 +115,27 @@ def _near_record(memory: Memory, write: Write, keeps: bool) -> Iterator[tuple[st
             pair = near_pairs.NearPair(record.memory_id, found.record.memory_id, found.may_contradict)
             near_pairs.keep(memory, pair)
         yield found.describe(), near_advice(found.record, record)
+
+
+def near_imported(memory: Memory, identifiers: Iterable[str]) -> list[str]:
+    """Return a line for each open record of some imported ones that is near another open record; store the pairs.
+
+    The result is empty for more than 300 open records, since each takes as long as a search.
+    """
+    from memctl.search import near
+    from memctl.store import near_pairs
+
+    snapshot = load.disk(memory)
+    found_records = (snapshot.find(identifier) for identifier in identifiers)
+    records = [record for record in found_records if record is not None and record.is_open]
+    lines: dict[frozenset[str], str] = {}
+    for record in records if len(records) <= _MOST_IMPORTED else ():
+        found = near.nearest(snapshot, record, snapshot.body(record))
+        if found is not None and (pair := frozenset((record.id, found.record.id))) not in lines:
+            lines[pair] = f"{record.id} {record.title}: {found.describe()}"
+            kept = near_pairs.NearPair(record.memory_id, found.record.memory_id, found.may_contradict)
+            near_pairs.keep(memory, kept)
+    return list(lines.values())
 
 
 def near_advice(old: Record, new: Record) -> str:

@@ -156,3 +156,18 @@ def test_an_option_of_two_ordinary_words_is_found_where_both_stand_together(memc
     assert "rejected before" in memctl("decide", "Use sticky sessions at the proxy", "--rationale", "Carts.", "-n").err
     apart = ("decide", "Drop the sticky header, keep sessions short", "--rationale", "Phones.", "-n")
     assert "rejected before" not in memctl(*apart).err
+
+
+@pytest.mark.usefixtures("decided")
+def test_an_import_names_the_pairs_that_it_makes(memctl: Memctl, tmp_path: Path) -> None:
+    old = redis(memctl)
+    repeat = {"memory_type": "decision", "title": "Redis comes from ElastiCache", "rationale": REDIS[1]}
+    other = {"memory_type": "learning", "title": "Backups in another region", "lesson": "Regions fail as a whole."}
+    file = tmp_path / "more.jsonl"
+    file.write_text(f"{json.dumps(repeat)}\n{json.dumps(other)}\n")
+    assert memctl("import", str(file), "-n", "--json").data["near"] == []
+    made = memctl("import", str(file))
+    new = memctl("list", "--type", "decision", "--json").data["records"][0]["id"]
+    assert f"note: {new} Redis comes from ElastiCache: near: {old} {REDIS[0]}\n" in made.err
+    assert made.err.count("near: ") == 1
+    assert memctl("check", "--json").data["findings"][0]["code"] == "MEM409"

@@ -162,10 +162,10 @@ def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -
 @click.argument("other", shell_complete=complete_id)
 @writing
 def merge_command(ctx: click.Context, /, kept: str, other: str, **flags: Any) -> None:
-    """Make one record of two of the same type that say the same, in one commit.
+    """Make one record of two that say the same.
 
-    KEPT gets the text of OTHER below its own, and OTHER's tags, code references, links and children. OTHER keeps its
-    text and becomes superseded by KEPT, or a resolved duplicate of it if it is an issue.
+    Both are of one type. KEPT gets the text of OTHER below its own, and OTHER's tags, code references, links and
+    children. OTHER keeps its text and becomes superseded by KEPT, or a resolved duplicate of it if it is an issue.
     """
     _carry_out(memory_access.memory(ctx), lambda snapshot: links.merge(snapshot, kept, other), flags, kept, other)
 

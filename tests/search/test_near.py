@@ -13,7 +13,7 @@ REDIS = ("Use ElastiCache for Redis", "We do not run Redis ourselves on EC2: the
 # Decisions as a project has them, which share words with each other.
 OTHERS = (
     ("Logs go to Logstash", "The managed stack of Logit takes the logs of all machines on EC2."),
-    ("Terraform state in S3", "The service stores the state of all stacks, and locks it in DynamoDB."),
+    ("Terraform state in a bucket", "The service stores the state of all stacks, and locks it in DynamoDB."),
     ("Puppet without a master", "Machines apply their own catalogue; no service has to run for it."),
     ("Amazon Linux for machines", "It patches the kernel without a restart, and EC2 supports it."),
     ("Deploy by Jenkins", "Builds run in containers on EC2, started by the service itself."),

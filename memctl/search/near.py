@@ -2,7 +2,8 @@
 
 Candidates are the records that have the rarest words of the new text. What tells a pair from a busy subject is how much
 better the best candidate matches than the second, beside how alike the texts are letter by letter. Of 78 planted
-repeats and contradictions among 1,000 real records 68 are found, at 4 alarms in 100 ordinary issues.
+repeats and contradictions among 1,000 real records 67 are found, at 4 alarms in 100 ordinary issues; among 266 records,
+many of them subtasks of one project, 41 of 52, at 18 in 99 (`bench/near.py`).
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from bench import (
     hooks,
     house,
     meter,
+    near,
     next_session,
     policies,
     repositories,
@@ -136,6 +137,10 @@ def _file_recall(here: World, options: argparse.Namespace) -> bool:
     return file_recall.table(here, options.data)
 
 
+def _near(here: World, options: argparse.Namespace) -> bool:
+    return near.table(here, options.data)
+
+
 def _resume(here: World, options: argparse.Namespace) -> bool:
     return resume.tables(options.data)
 
@@ -171,6 +176,7 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "windows": _windows,
     "window-loop": _window_loop,
     "file-recall": _file_recall,
+    "near": _near,
     "resume": _resume,
     "next-session": _next_session,
     "ablation": _ablation,  # only if asked for

@@ -20,7 +20,7 @@ _SOURCES = (
     ("beads", "beads-issues-300.jsonl"),
     ("backlog", "backlog-tasks"),
 )
-_NAME = re.compile(r'(?m)^source_id: "?([\w.-]+)|"file": "(.+?)\.md"')
+_NAME = re.compile(r'(?m)^source_id: "?([\w.-]+)|\bfile"?: "(.+?)\.md"')
 
 
 def are_at_hand(data: str) -> bool:

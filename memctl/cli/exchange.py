@@ -90,11 +90,13 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
 
     with progress.working("importing"):
         result = transaction.carry_out(memory, plan, write_command.write_options(flags))
+        near = [] if flags["dry_run"] else _near(memory, result.change)
     imported = results[-1]
     files: AdrImport | None = imported if format_ == "adr" else None  # type: ignore[assignment]
     if flags["as_json"]:
         data = write_command.change_data(memory, result, flags["dry_run"])
         data |= {name: list(getattr(imported, name)) for name in ("known", "notes", "refused")}
+        data["near"] = near
         if files is not None:
             data |= {"files": files.added, "changed": files.changed, "templates": files.templates}
             data["passed_over"] = [output.name(name) for name in (*files.skipped, *files.templates)]
@@ -104,10 +106,20 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     write_command.outcome(memory, result, flags, lines)
     _print_notes("warning: not imported", imported.refused)
     _print_notes("note", imported.notes)
+    _print_notes("note", near)
+    if near:
+        output.note("hint: `memctl check` lists such pairs, and what to do; `memctl merge ID ID` makes one of two")
     if files is not None:
         _print_skipped(files)
     if imported.known:
         output.note(f"skipped these items, because they were imported before: {_few(imported.known)}")
+
+
+def _near(memory: Memory, change: Change) -> list[str]:
+    """Return lines on imported records that are near others, such as those that another tool has, too."""
+    from memctl.write import hints
+
+    return hints.near_imported(memory, change.ids)
 
 
 def _importer(format_: str, source: str) -> Callable[[ImportTarget], ImportResult]:

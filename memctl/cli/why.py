@@ -59,11 +59,11 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
 
     The first line of the answer is the likeliest reason. For a LINE, first come the commit that added the line, and the
     records that refer to it, even if it had another number then. Then come records that name the file in their code
-    references, records that the file's text or its commits name, pages that refer to it, sections whose globs cover it,
-    records made in the session of the line's commit, and other commits. "Perhaps" lists records that do not name the
-    file but are about the same subject. The last session that changed the file is there with what it was asked. Of a
-    folder, records on it come before those on files in it, and commits are not read. PATH is relative to this folder or
-    to the top of the worktree, and may be a deleted file.
+    references, records that the file's text or its commits name, records whose text names the file, pages that refer to
+    it, sections whose globs cover it, records made in the session of the line's commit, and other commits. "Perhaps"
+    lists records that do not name the file but are about the same subject. The last session that changed the file is
+    there with what it was asked. Of a folder, records on it come before those on files in it, and commits are not read.
+    PATH is relative to this folder or to the top of the worktree, and may be a deleted file.
     """
     memory, snapshot = memory_access.read(ctx, at)
     commit = memory.repository.resolve(at) if at is not None else ""

@@ -125,7 +125,7 @@ def _with_end(memory: Memory, state: SessionState, summary: SessionSummary) -> S
         state.task, version=0, saved_at=at, saved_by=memory.actor, session=summary.id, environment=where
     )
     answer = page_builder.text(summary.last_word, LAST_WORD + 10) if summary.last_word else state.answer
-    commits = tuple(dict.fromkeys((*state.commits, *map(page_builder.text, summary.printed_commits))))
+    commits = tuple(dict.fromkeys((*state.commits, *map(page_builder.commit, summary.commits))))
     return msgspec.structs.replace(state, task=task, answer=answer, commits=commits[-_MOST_COMMITS:])
 
 

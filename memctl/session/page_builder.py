@@ -50,7 +50,7 @@ def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
                 *(_decision(made, summary) for made in _unrecorded(summary, DECISION, labels.DECISION)),
             ),
             session_page.STATE: tuple(_state(summary)),
-            session_page.COMMITS: tuple(map(_commit, summary.commits[-_MOST_COMMITS:])),
+            session_page.COMMITS: tuple(map(commit, summary.commits[-_MOST_COMMITS:])),
             session_page.NEXT: tuple(map(text, summary.next_steps)),
             session_page.SAID: tuple(dict.fromkeys(map(text, summary.said))),
             session_page.ISSUES: (
@@ -183,8 +183,9 @@ def _state(summary: SessionSummary) -> Iterable[str]:
         yield f"Worked in {where}, not in this worktree: paths are relative to that folder"
 
 
-def _commit(commit: tuple[str, str]) -> str:
-    identifier, subject = commit
+def commit(one: tuple[str, str]) -> str:
+    """Return the line of a page for a commit, given as its id and subject."""
+    identifier, subject = one
     return f"{code(identifier)} {text(subject)}"
 
 

@@ -95,6 +95,20 @@ def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
         return replacement_index(memory, index, source, is_damaged=True)
 
 
+def count_missing(memory: Memory, cache: Cache) -> int:
+    """Return about how many files of the cache a checkout's view in the search index lacks: what a search has to add.
+
+    Neither of the two is brought up to date.
+    """
+    index = SearchIndex.open(memory)
+    try:
+        row = _view(index.database, of_checkout(memory))
+    finally:
+        index.database.close()
+    changed = cache.blobs_since(row[1].partition(" ")[0]) if row is not None else None
+    return len(cache.blobs() if changed is None else changed)
+
+
 def replacement_index(
     memory: Memory, index: SearchIndex, source: SearchSource, *, is_damaged: bool
 ) -> tuple[SearchIndex, int]:

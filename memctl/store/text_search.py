@@ -123,6 +123,14 @@ class StoredTexts:
             rows = rows or self._matching(expression, parsed_query.pairs, kinds, most)
         return [Hit(path, text, kind, key, number, thread) for number, path, text, kind, key, thread in rows]
 
+    def frequencies(self, words: Iterable[str]) -> dict[str, int]:
+        return {"": self._count("")} | {word: self._count(f'"{word}"') for word in words}
+
+    def alike(self, words: Collection[str], most: int) -> list[Hit]:
+        statement = _MATCH.replace("{kinds}", ", ".join("?" * len(KINDS))).replace("{best}", _BEST.format(1))
+        rows = self._rows(f"{statement} ORDER BY score DESC", " OR ".join(f'"{word}"' for word in words), most, *KINDS)
+        return [Hit(path, text, kind, key, number, thread) for number, path, text, kind, key, thread in rows]
+
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
         return self._rows(_LINKS, str(list(numbers)))  # which is JSON
 

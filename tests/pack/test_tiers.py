@@ -242,7 +242,7 @@ class TestTasksUnderWay:
     def test_new_states_of_the_same_title_are_kept_until_superseded(self, memctl: Memctl) -> None:
         old = memctl("state", "Order API", "--completion", "20", "--timestamp", "2025-10-01").id
         made = memctl("state", "Order API", "--new", "--completion", "40", "--timestamp", "2025-10-02")
-        assert f"hint: {old} has the same title: `memctl supersede {old} {made.id}`" in made.err
+        assert f"hint: near: {old} Order API: `memctl supersede {old} {made.id}`" in made.err
         assert len(memctl("rehydrate", "--json").data["parts"]["state"]) == 2
         memctl("supersede", old, made.id)
         assert memctl("rehydrate", "--json").data["parts"]["state"] == [made.id]

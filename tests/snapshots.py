@@ -93,6 +93,9 @@ class GivenTexts:
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
         return []
 
+    def threads(self, names: Collection[str], most: int) -> list[list[Hit]]:
+        return []
+
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         raise NotImplementedError
 

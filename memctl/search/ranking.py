@@ -41,8 +41,8 @@ _PLACE_IMPORTANCE = 5  # of a page, session or checkpoint, which has no importan
 # gives .549; on the first half of bench/labelled nothing changes from 0 to 0.5.
 _AROUND = 0.3
 # What an entry gets of the scores of the entries next to it in its thread, and of those two away: sessions go on about
-# what was just said. On half of bench/dialogues.py .704 of the evidence is found without, .762 with it; on bench/labelled
-# nothing changes.
+# what was just said. On half of bench/dialogues.py .704 of the evidence is found without, .762 with it; on
+# bench/labelled nothing changes.
 _BESIDE = (0.2, 0.1)
 _LARGEST_THREAD = 200  # entries; what one agent made at once in larger numbers is no conversation
 _MEANING = 0.2  # the share of similarity of meaning, if a model is configured; measured on bench/labelled

@@ -30,9 +30,9 @@ class SearchEntry(NamedTuple):
 
     `terms` are other words by which the entry is found: ids, tags, paths, its section. `thread` is a name that entries
     have in common if they belong together: the headings of a page, the sections of a session's page, or the records
-    that one agent made on one day; "" for none, and for what was imported. `place` orders the records of a thread; parts
-    of one file follow each other as they are. `links` are the keys of the entries that this one links to, and of the page
-    or section around it.
+    that one agent made on one day; "" for none, and for what was imported. `place` orders the records of a thread;
+    parts of one file follow each other as they are. `links` are the keys of the entries that this one links to, and of
+    the page or section around it.
     """
 
     kind: str

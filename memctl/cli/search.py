@@ -188,7 +188,10 @@ def _search(
         bodies = snapshot.texts.bodies(
             [r.number for r in shown if r.number and r.number not in excerpts and not r.record]
         )
-        below = [_below(excerpts.get(result.number), bodies.get(result.number, "")) for result in shown]
+        below = [
+            _turned_down(snapshot, result) or _below(excerpts.get(result.number), bodies.get(result.number, ""))
+            for result in shown
+        ]
         output.columns(rows, ({}, *output.RECORD_STYLES[:-1], _title_style(query)), below)
     more = _more(total - len(shown))
     output.rest(total, len(shown), "nothing matches", more if is_all else f"or {more}")
@@ -235,6 +238,14 @@ def _row(result: Result) -> tuple[str, ...]:
         return *cells, title + (f"  (superseded by {successors})" if successors else "")
     opened = "" if result.kind in (PAGE, FILE) else f"  (`{result.opener}`)"
     return result.id, result.kind, "", result.title + opened
+
+
+def _turned_down(snapshot: Snapshot, result: Result) -> str:
+    """Return the line below a decision that was turned down: since when, for what and why; "" for any other result."""
+    from memctl.pages import reasons
+
+    line = reasons.turned_down(snapshot, result.record) if result.record is not None else ""
+    return _INDENT + output.plain(line) if line else ""
 
 
 def _below(excerpt: Excerpt | None, body: str) -> str:

@@ -440,3 +440,13 @@ def test_the_innermost_section_of_a_file_comes_first(repo: Path, memctl: Memctl)
     memctl("section", "add", "TLS", "--path", "lib/tls/**")
     why = memctl("why", "lib/tls/a.c", "--json").data
     assert [section["id"] for section in why["sections"]] == ["§2.2", "§2.1"]
+
+
+def test_why_says_that_a_decision_was_rejected_and_why(shop: Path, memctl: Memctl) -> None:
+    (shop / "api.py").write_text("x = 1\n")
+    texts = ("--rationale", "One query could fetch all.", "--context", "Rejected on 2 October: the cache is lost.")
+    found = memctl("decide", "GraphQL for all", "--status", "proposed", *texts, "--code", "api.py").id
+    memctl("edit", found, "--set", "status=rejected")
+    line = f"rejected 2025-11-04: GraphQL for all ({found}), because the cache is lost.\n"
+    assert memctl("why", "api.py").out.startswith(f"api.py: {line}")
+    assert line in memctl("search", "graphql").out

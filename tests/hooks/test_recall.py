@@ -107,7 +107,8 @@ def test_a_long_prompt_recalls_what_a_few_of_its_words_are_about(session: Sessio
 
 def test_prompt_is_not_told_the_list_of_files_of_a_session(session: Session, repo: Path) -> None:
     page = "---\nsession_id: earlier\n---\n\n## Session Summary\n\n### Files Modified\n\n"
-    rows = "| File | Action | What Changed |\n|------|--------|-------------|\n| `ledger/invoice.py` | modified | rounds the total of an invoice |\n"
+    table = "| File | Action | What Changed |\n|------|--------|-------------|\n"
+    rows = f"{table}| `ledger/invoice.py` | modified | rounds the total of an invoice |\n"
     (repo / ".memory" / "sessions").mkdir()
     (repo / ".memory" / "sessions" / "earlier.md").write_text(page + rows)
     assert asks(session, "How is the total of an invoice in ledger/invoice.py rounded?") == ""

@@ -13,6 +13,7 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -20,12 +21,14 @@ from bench import imported
 from bench.world import MEMCTL, NOW, World
 from memctl.hooks import recall
 from memctl.record.snapshot import Snapshot
+from memctl.search import ranking, relevance
 from memctl.store import load
 from memctl.store.memory import open_memory
 from memctl.store.session_dir import SessionDir
 
 _FOLDER = Path(__file__).parent / "labelled"
 _CHARACTERS = 4  # a token
+_VERDICTS = (relevance.HIT, relevance.WEAK, relevance.NOTHING)
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -53,6 +56,8 @@ def table(here: World, data: str) -> bool:
     repository = _repository(here, "prompts-closed")
     here.run([MEMCTL, "import", "-"], repository, "\n".join(_labelled({one.record: one.status for one in closed})))
     _rows("on 240 labelled records", repository, closed)
+    if imported.are_at_hand(data):
+        _verdicts({"imported.jsonl": here.folder / "prompts", "queries.jsonl": repository})
     return True
 
 
@@ -92,6 +97,32 @@ def _rows(where: str, repository: Path, prompts: Sequence[Prompt]) -> None:
     for half, name in enumerate(("half to choose", "half to report")):
         for kind in seen:
             _row(f"{name}, {kind}", groups[kind, half], set().union(*names.values()))
+
+
+def _verdicts(memories: Mapping[str, Path]) -> None:
+    """Print the verdicts on labelled queries in the memory that answers them, and in one that does not."""
+    snapshots = {name: load.disk(open_memory(path, os.environ)) for name, path in memories.items()}
+    print("verdicts on searches: " + ", ".join(_VERDICTS))
+    for half, title in enumerate(("half to choose", "half to report")):
+        for is_own in (True, False):
+            found = []
+            for name, snapshot in snapshots.items():
+                other = next(one for one in snapshots if (one == name) is is_own)
+                queries = (_FOLDER / other).read_text(encoding="utf-8").splitlines()[half::2]
+                asked = [values for values in map(json.loads, queries) if not _is_about_places(values)]
+                found += [_verdict(snapshot, values["query"]) for values in asked]
+            shares = " ".join(f"{found.count(verdict) / len(found):>7.3f}" for verdict in _VERDICTS)
+            print(f"  {title}, {'answered' if is_own else 'not answered'}: {len(found)} {shares}")
+
+
+def _is_about_places(values: Mapping[str, Any]) -> bool:
+    """Whether only a page, a session or a checkpoint answers, which the memory lacks."""
+    return all(name.startswith(("§", "session:")) or "-w" in name for name in values["relevant"])
+
+
+def _verdict(snapshot: Snapshot, query: str) -> str:
+    found = ranking.search(snapshot, query, NOW, most=10)
+    return relevance.verdict(snapshot, query, found, snapshot.texts.substitutes(query))
 
 
 def _row(name: str, answers: Sequence[tuple[bool, str]], identifiers: set[str]) -> None:

@@ -16,9 +16,11 @@ from memctl.record.config import SearchWeights
 from memctl.record.filters import Filters
 from memctl.record.kinds import CHECKPOINTS, KINDS, SESSIONS
 from memctl.record.record import Record
+from memctl.record.session_page import INTENT
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import CHECKPOINT, PAGE, SESSION, Hit
 from memctl.text import timestamps
+from memctl.text.fit import first_sentence
 from memctl.text.words import stems
 
 RECORDS = tuple(KINDS)
@@ -147,7 +149,21 @@ def search(
     if most is not None and are_enough and len(ranked) < most:  # the filter accepts few of the best matches
         return search(snapshot, query, now, filters, kinds)[:most]
     ranked = _named_first(snapshot, query, ranked[:most], weights["text"])
-    return _successors_first(snapshot, by_id, ranked, filters, kinds, numbers)[:most]
+    return _titled_by_task(snapshot, _successors_first(snapshot, by_id, ranked, filters, kinds, numbers)[:most])
+
+
+def _titled_by_task(snapshot: Snapshot, ranked: list[Result]) -> list[Result]:
+    """Title sessions by what they were asked to do; the heading that matches says nothing of which session it is."""
+    sessions = {result.id for result in ranked if result.kind == SESSION}
+    if not sessions:
+        return ranked
+    parts = {hit.number: hit.key for thread in snapshot.texts.threads(sessions, _LARGEST_THREAD) for hit in thread}
+    headings = snapshot.texts.titles([*parts])
+    intents = [number for number, heading in headings.items() if heading == INTENT]
+    tasks = {parts[number]: first_sentence(text) for number, text in snapshot.texts.bodies(intents).items()}
+    return [
+        msgspec.structs.replace(result, title=tasks[result.id]) if tasks.get(result.id) else result for result in ranked
+    ]
 
 
 def count(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memctl.cli import search
+from memctl.cli import exchange, search
+from memctl.store import search_views
 from tests.cli.test_list_records import run_on_terminal
 from tests.conftest import Memctl, git
 
@@ -234,3 +235,14 @@ def test_session_is_titled_by_its_task(memctl: Memctl, repo: Path) -> None:
     (repo / ".memory" / "sessions").mkdir()
     (repo / ".memory" / "sessions" / "earlier.md").write_text(f"{page}\n### Learnings\n\n- The bank sends zebras\n")
     assert memctl("search", "zebras", "--json").data["results"][0]["title"] == "Round invoices half to even"
+
+
+def test_import_of_many_records_makes_the_search_index(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "_MANY", 3)
+    updates: list[object] = []
+    make = search_views._numbers
+    monkeypatch.setattr(search_views, "_numbers", lambda *args: (updates.append(args[-1]), make(*args))[1])
+    memctl("import", "-", stdin="".join(f'{{"memory_type": "learning", "title": "Pool {n}"}}\n' for n in range(4)))
+    assert len(updates) == 1
+    assert memctl("search", "pool", "--json").data["total"] == 4
+    assert len(updates) == 1

@@ -7,8 +7,10 @@ from those below it, and how many of the words that say something it has.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from memctl.record.errors import InvalidRecord
 from memctl.text.words import stems, words_of
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ _COVERED, _NAMED = 0.35, 0.55
 _RELEVANT, _WORDS = 0.67, 4  # words of the title count twice
 # What a search found: something on what was asked, perhaps something, or nothing. A query has fewer words than a
 # prompt, and somebody looks at the results, so not the number of words counts, but their share. Of half of the queries
-# of bench/labelled 75 % have HIT where their answers are, and 8 % in a memory of other projects; 9 % and 64 % NOTHING.
+# of bench/labelled 75 % have HIT where their answers are, and 9 % in a memory of other projects; 9 % and 63 % NOTHING.
 HIT, WEAK, NOTHING = "hit", "weak", "nothing"
 _LEAST = {HIT: (0.67, 0.4), WEAK: (0.45, 0.25)}  # the least value, and share of the words
 JUDGED = 5  # results from which a verdict is made
@@ -87,14 +89,14 @@ def verdict(snapshot: Snapshot, query: str, found: Sequence[Result], instead: Ma
     texts = snapshot.texts.bodies([result.number for result in found[:JUDGED]])
     reached = set()
     for one in found[:JUDGED]:
-        text = f"{texts.get(one.number, '')} {_terms(one)}"
+        text = _text(snapshot, one, texts.get(one.number, ""))
         value, covered = judged.value(one.match, one.title, text), judged.covered(one.title, text)
         reached |= {name for name, (least, share) in _LEAST.items() if value >= least and covered >= share}
     return next((name for name in _LEAST if name in reached), NOTHING)
 
 
-def _terms(result: Result) -> str:
-    """Return the words by which a result is found beside its title and text: its id, tags and code."""
-    record = result.record
-    names = (*record.aliases, *record.tags, *record.code_refs) if record is not None else ()
-    return " ".join((result.id, *names))
+def _text(snapshot: Snapshot, result: Result, body: str) -> str:
+    """Return the text of a result, of a record all of its file: people search for ids, tags and paths, too."""
+    with suppress(InvalidRecord, OSError):  # it was deleted just now
+        return snapshot.read(result.path) if result.record is not None else f"{result.id} {body}"
+    return ""

@@ -226,6 +226,8 @@ def test_search_says_whether_it_found_something_or_only_some_of_the_words(memctl
     assert "nothing is recorded on this" in memctl("search", "kubernetes ingress rules for hosts").err
     assert memctl("search", "empty kubernetes ingress", "--json").data["verdict"] == "weak"
     assert memctl("search", "nothing-like-it", "--json").data["verdict"] == "nothing"
+    memctl("import", "-", stdin='{"memory_type": "issue", "title": "No dark mode", "id": "JIRA-7"}')
+    assert memctl("search", "JIRA-7", "--json").data["verdict"] == "hit"
 
 
 def test_session_is_titled_by_its_task(memctl: Memctl, repo: Path) -> None:

@@ -34,6 +34,11 @@ def fill(here: World, repository: Path, data: str) -> None:
         here.run([MEMCTL, "import", kind, str(Path(data).resolve() / place)], repository)
 
 
+def is_imported(text: str) -> bool:
+    """Return whether a record came from one of the four projects, given the text of its file."""
+    return _NAME.search(text) is not None
+
+
 def name_of(text: str) -> str:
     """Return the name by which queries refer to an imported record, given the text of its file."""
     found = _NAME.search(text)

@@ -351,9 +351,9 @@ class Memory:
 
         The result is "" if the record has no text.
         """
-        from memctl.pages import provenance
+        from memctl.pages import reasons
 
-        return provenance.reason_of_record(self._read(None), record)
+        return reasons.reason_of_record(self._read(None), record)
 
     def page(self, marker: str, *, at: str | None = None) -> str:
         """Return a page, such as that of a section, as Markdown for a model.

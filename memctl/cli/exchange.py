@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from memctl.store.sequence import Sequence as IdSequence
 
 _FORMATS = ("adr", "jsonl")
+_MANY = 500  # records of an import after which the search index is made at once; 10,000 take 3 s of CPU
 _TRACKERS = ("beads", "backlog")  # formats of `import` alone
 _SHOWN = 10  # names to print on one line
 _INDEX = re.compile("readme|index|toc|summary|contributing", re.IGNORECASE)  # names of files about the others
@@ -92,6 +93,9 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         result = transaction.carry_out(memory, plan, write_command.write_options(flags))
         near = [] if flags["dry_run"] else _near(memory, result.change)
     imported = results[-1]
+    if len(imported.change.writes) >= _MANY and not flags["dry_run"]:
+        with progress.working("indexing"):
+            load.disk(memory).texts.titles(())  # else the first search would be slow
     files: AdrImport | None = imported if format_ == "adr" else None  # type: ignore[assignment]
     if flags["as_json"]:
         data = write_command.change_data(memory, result, flags["dry_run"])

@@ -23,9 +23,8 @@ from memctl.pages.provenance import (
     Reason,
     RelatedRecord,
     Why,
-    reason_of_commit,
-    reason_of_record,
 )
+from memctl.pages.reasons import reason_of_commit, reason_of_record
 from memctl.pages.why_answer import SHORT, Indirect
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot

@@ -19,7 +19,6 @@ from memctl.pages.line_references import CurrentFile, LineReference, follow
 from memctl.pages.renamed_files import fixed_path
 from memctl.pages.repository_paths import files_below
 from memctl.record import ids
-from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page, code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -28,8 +27,6 @@ from memctl.store import files
 from memctl.store.last_commits import CommitsBetween
 from memctl.store.memory import Memory
 from memctl.text import timestamps
-from memctl.text.fit import first_sentence, reasons_first
-from memctl.text.headings import split
 from memctl.text.lazy_regex import lazy_regex
 
 REVIEWED, UNREVIEWED, SUSPECT, BROKEN = "reviewed", "unreviewed", "suspect", "broken"
@@ -477,29 +474,3 @@ def _sessions(repository: Repository, commits: Collection[str]) -> dict[str, tup
     out = git.read(args, repository.top, "".join(f"{name}\n" for name in sorted(commits)).encode())
     rows = (item.split("\x1f", 2) for item in out.decode(errors="replace").split("\0") if item)
     return {commit: (session, author) for commit, session, author in rows if session}
-
-
-def reason_of_record(snapshot: Snapshot, record: Record) -> str:
-    """Return the first sentence of the reason that a record gives, or of the record's text if it gives none.
-
-    The result is "" if the record has no text, or if its file can't be read any more.
-    """
-    try:
-        return _first_reason(snapshot.body(record))
-    except (InvalidRecord, OSError):
-        return ""
-
-
-def reason_of_page(page: Page) -> str:
-    """Return the first sentence of a page's text, "" if it has none."""
-    return _first_reason(page.body)
-
-
-def reason_of_commit(text: str) -> str:
-    """Return the first sentence below the subject of a commit's message, "" if there are only trailers."""
-    return next(map(first_sentence, message.paragraphs(text)), "")
-
-
-def _first_reason(body: str) -> str:
-    texts = reasons_first((part.heading, part.body) for part in split(body))
-    return next((sentence for text in texts if (sentence := first_sentence(text))), "")

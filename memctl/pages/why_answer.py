@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from memctl.pages.provenance import Cause, Why, reason_of_commit, reason_of_page, reason_of_record
+from memctl.pages.provenance import Cause, Why
+from memctl.pages.reasons import reason_of_commit, reason_of_page, reason_of_record, turned_down
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.text.phrases import quantity
@@ -91,8 +92,9 @@ def sentence(snapshot: Snapshot, why: Why, indirect: Indirect) -> str:
 def _because(snapshot: Snapshot, record: Record | None) -> str:
     """Return a record's reason, with its id and title in parentheses."""
     assert record is not None
-    successors = f", superseded by {', '.join(record.superseded_by)}" if record.superseded_by else ""
-    name = f"{record.id} {record.title}{successors}"
+    if line := turned_down(snapshot, record):
+        return line
+    name = f"{record.id} {record.title}"
     reason = reason_of_record(snapshot, record)
     return f"{reason} ({name})" if reason else name
 

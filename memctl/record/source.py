@@ -76,6 +76,12 @@ class Texts(Protocol):
         `numbers` are the numbers of the entries in the search index (`Hit.number`).
         """
 
+    def threads(self, names: Collection[str], most: int) -> list[list[Hit]]:
+        """Return the entries of some threads, each in its order; `text` is 0 in all. Larger threads are left out.
+
+        `names` are the names of the threads (`Hit.thread`), and `most` the number of entries that a thread may have.
+        """
+
     def paths(self, query: str, most: int | None = None) -> list[str]:
         """Return the paths of the files with entries that match a query, at most `most`.
 

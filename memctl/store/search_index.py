@@ -44,10 +44,12 @@ _TABLES = (
     "CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
     "CREATE TABLE views (view INTEGER PRIMARY KEY, name TEXT UNIQUE, token TEXT)",
     # An entry is a record, a heading of a page, a section of a session's page, a checkpoint: a piece of a file's text,
-    # known by the id of that text. Its number is that of its row in `texts`. Entries of one `thread` belong together;
-    # `links` has the keys of others, and of the page that it belongs to.
-    "CREATE TABLE entries (number INTEGER PRIMARY KEY AUTOINCREMENT, blob TEXT, kind TEXT, key TEXT, thread TEXT)",
+    # known by the id of that text. Its number is that of its row in `texts`. Entries of one `thread` belong together,
+    # in the order of `place`, then of `number`; `links` has the keys of others, and of the page that it belongs to.
+    "CREATE TABLE entries"
+    " (number INTEGER PRIMARY KEY AUTOINCREMENT, blob TEXT, kind TEXT, key TEXT, thread TEXT, place TEXT)",
     "CREATE INDEX entries_of ON entries (blob)",
+    "CREATE INDEX entries_in ON entries (thread, place) WHERE thread <> ''",
     "CREATE TABLE links (number INTEGER, key TEXT, PRIMARY KEY (number, key)) WITHOUT ROWID",
     "CREATE TABLE live (view INTEGER, number INTEGER, path TEXT, PRIMARY KEY (view, number, path)) WITHOUT ROWID",
     "CREATE INDEX live_at ON live (view, path)",

@@ -238,9 +238,9 @@ def _numbers(database: sqlite3.Connection, source: SearchSource, blobs: Mapping[
             numbers.setdefault(blob, []).append(last)
             known = entry.title, entry.body, entry.terms
             texts.append((last, *known, parts.of("\n".join(known))))
-            rows.append((last, blob, entry.kind, entry.key, entry.thread))
+            rows.append((last, blob, entry.kind, entry.key, entry.thread, entry.place))
             links += [(last, key) for key in entry.links]
-    database.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", rows)
+    database.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
     database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", links)
     database.executemany(_INSERT, texts)
     vocabulary.add(database, parts.all_words())

@@ -480,3 +480,13 @@ def test_a_section_without_a_text_is_no_reason(repo: Path, memctl: Memctl) -> No
     memctl("section", "add", "New", "--path", "lib/**")
     write(repo, "lib/new.py", "")
     assert memctl("why", "lib/new.py", "--json").data["answer"] == "no reason is recorded; in §2.2 New"
+
+
+def test_why_says_that_a_decision_was_rejected_and_why(shop: Path, memctl: Memctl) -> None:
+    (shop / "api.py").write_text("x = 1\n")
+    texts = ("--rationale", "One query could fetch all.", "--context", "Rejected on 2 October: the cache is lost.")
+    found = memctl("decide", "GraphQL for all", "--status", "proposed", *texts, "--code", "api.py").id
+    memctl("edit", found, "--set", "status=rejected")
+    line = f"rejected 2025-11-04: GraphQL for all ({found}), because the cache is lost.\n"
+    assert memctl("why", "api.py").out.startswith(f"api.py: {line}")
+    assert line in memctl("search", "graphql").out

@@ -71,6 +71,7 @@ KINDS: dict[str, Shape] = {
     "search": {
         "query": str,
         "instead": {str: [str]},
+        "verdict": str,
         "total": int,
         "results": [
             {

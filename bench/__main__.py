@@ -14,6 +14,7 @@ from bench import (
     breakdown,
     comparisons,
     credentials,
+    dialogues,
     file_ranking,
     file_recall,
     first_week,
@@ -21,8 +22,10 @@ from bench import (
     hooks,
     house,
     meter,
+    near,
     next_session,
     policies,
+    prompts,
     repositories,
     resume,
     retrieval,
@@ -136,6 +139,10 @@ def _file_recall(here: World, options: argparse.Namespace) -> bool:
     return file_recall.table(here, options.data)
 
 
+def _near(here: World, options: argparse.Namespace) -> bool:
+    return near.table(here, options.data)
+
+
 def _resume(here: World, options: argparse.Namespace) -> bool:
     return resume.tables(options.data)
 
@@ -167,10 +174,13 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "meter": _meter,
     "credentials": _credentials,
     "retrieval": _retrieval,
+    "dialogues": lambda here, options: dialogues.table(here, options.data),
+    "prompts": lambda here, options: prompts.table(here, options.data),
     "statements": _statements,
     "windows": _windows,
     "window-loop": _window_loop,
     "file-recall": _file_recall,
+    "near": _near,
     "resume": _resume,
     "next-session": _next_session,
     "ablation": _ablation,  # only if asked for

@@ -20,7 +20,7 @@ _SOURCES = (
     ("beads", "beads-issues-300.jsonl"),
     ("backlog", "backlog-tasks"),
 )
-_NAME = re.compile(r'(?m)^source_id: "?([\w.-]+)|"file": "(.+?)\.md"')
+_NAME = re.compile(r'(?m)^source_id: "?([\w.-]+)|\bfile"?: "(.+?)\.md"')
 
 
 def are_at_hand(data: str) -> bool:
@@ -32,6 +32,11 @@ def fill(here: World, repository: Path, data: str) -> None:
     """Import the records into a repository's memory."""
     for kind, place in _SOURCES:
         here.run([MEMCTL, "import", kind, str(Path(data).resolve() / place)], repository)
+
+
+def is_imported(text: str) -> bool:
+    """Return whether a record came from one of the four projects, given the text of its file."""
+    return _NAME.search(text) is not None
 
 
 def name_of(text: str) -> str:

@@ -38,6 +38,7 @@ from memctl.session.summary import summarize
 from memctl.session.trail import Places
 from memctl.store import load
 from memctl.store.memory import open_memory
+from memctl.task import live_state
 from memctl.text.actions import READ
 from memctl.transcript import reader
 from memctl.transcript.events import ANSWER, CALL, PROMPT, Event
@@ -266,7 +267,8 @@ def _snapshot(here: World) -> Snapshot:
 
 def _text(snapshot: Snapshot, sessions: Sequence[_Session], number: int, most: int = _LATEST) -> str:
     pages = [session.page for session in reversed(sessions[max(0, number - most) : number])]
-    work = Work(pages, None, Worktree(uncommitted=()))
+    state = live_state.of_page(pages[0]) if pages else None
+    work = Work(pages, state, Worktree(uncommitted=()))
     return work_text.write(snapshot, work, str(sessions[number].page.values["started"]), _ROOM, len)
 
 

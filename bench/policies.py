@@ -40,9 +40,9 @@ def table(seeds: int) -> None:
 
 def _row(policy: EvictionPolicy, cases: list[dict[EvictionPolicy, Replay]]) -> str:
     found = [case[policy] for case in cases]
-    saved = statistics.mean(one.saved / one.unmanaged for one in found)
-    tokens = statistics.mean(one.per_hundred(one.regret_tokens) for one in found) / 1000
-    times = statistics.mean(one.per_hundred(one.regrets) for one in found)
+    saved = statistics.mean(one.saved / (one.saved + one.tokens) for one in found)
+    tokens = statistics.mean(one.regret_tokens_per_100_requests for one in found) / 1000
+    times = statistics.mean(one.regrets_per_100_requests for one in found)
     over = sum(one.over_budget for one in found)
     pairs = [(case[policy].regret_tokens, case[_BASELINE].regret_tokens) for case in cases]
     less, same = sum(own < other for own, other in pairs), sum(own == other for own, other in pairs)

@@ -12,7 +12,6 @@ import statistics
 import tarfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ _LOOPS = (
 )  # fmt: skip
 _REAL_LOOPS, _REAL_WINDOWS = 12, (24_000, 64_000, 128_000)  # the sessions with the largest files
 _SHARE, _MOST_SESSIONS, _BUDGET = 0.65, 30, 60_000
-_COMPARED, _PLACEHOLDERS, _MOST_REGRET = ("fifo", "lru", "hybrid"), {"plain": 0.0, "outlines": None}, 0.85
+_COMPARED, _MOST_REGRET = ("fifo", "lru", "hybrid"), 0.85
 _HALVES = 1_000
 
 
@@ -181,34 +180,27 @@ def compactions(archive: Path) -> bool:
 def regrets(archive: Path) -> bool:
     """Print what policies regret on real sessions beside FIFO; return whether the goal of `hybrid` is met.
 
-    The placeholders are the same on both sides: plain ones, or those with outlines. No constant is fitted to these
-    sessions. But `hybrid` was chosen among some forty variants by them, and sums depend on a few sessions with large
-    files: so random halves show how far a figure carries to other sessions. Variants that also weighed what of a block
-    its own placeholder keeps were no better in sessions by which they were not chosen. The last variant, that outlines
-    raise ranks by what they cost, was chosen by all 46 sessions. It brought .862 with outlines to .848: .773 to .748
-    in the nine sessions by which the signals were chosen, .920 to .912 in the other 37. A bootstrap of sessions gives
-    .77 to .92 for .848, and -.052 to +.020 for the change, so that it may be chance.
+    No constant is fitted to these sessions. But `hybrid` was chosen among some forty variants by them, and sums depend
+    on a few sessions with large files: so random halves show how far a figure carries to other sessions.
     """
     counter = Counter(FAMILIES["claude-4.5"])
-    cases: dict[str, list[dict[str, int]]] = {name: [] for name in _PLACEHOLDERS}  # tokens by policy, for each session
+    cases: list[dict[str, int]] = []  # tokens by policy, for each session
     for _, conversation in sessions(archive):
         simulation = Simulation(conversation.blocks, counter)
-        for name, share in _PLACEHOLDERS.items():
-            found = {one: simulation.replay(one, _BUDGET, outline_share=share) for one in _COMPARED}
-            if found["fifo"].evictions:
-                cases[name].append({policy: replay.regret_tokens for policy, replay in found.items()})
-    print(f"\nRegret at a budget of {_BUDGET:,} beside FIFO with the same placeholders, in real sessions in which")
-    print("something goes; of what is named and stands in an outline, only that part has to be got again. The last")
+        found = {one: simulation.replay(one, _BUDGET) for one in _COMPARED}
+        if found["fifo"].evictions:
+            cases.append({policy: replay.regret_tokens for policy, replay in found.items()})
+    print(f"\nRegret at a budget of {_BUDGET:,} beside FIFO, in real sessions in which something goes. The last")
     print(f"columns are the 10th, 50th and 90th percentile of {_HALVES:,} random halves of the sessions")
-    print("  policy  placeholders  sessions       tokens   all   10   50   90")
+    print("  policy  sessions       tokens   all   10   50   90")
     is_met = True
-    for policy, name in product(_COMPARED, _PLACEHOLDERS):
-        own, draw = cases[name], random.Random(0)
-        halves = sorted(_ratio(draw.sample(own, len(own) // 2), policy) for _ in range(_HALVES))
-        is_met = is_met and (policy != "hybrid" or _ratio(own, policy) <= _MOST_REGRET)
+    for policy in _COMPARED:
+        draw = random.Random(0)
+        halves = sorted(_ratio(draw.sample(cases, len(cases) // 2), policy) for _ in range(_HALVES))
+        is_met = is_met and (policy != "hybrid" or _ratio(cases, policy) <= _MOST_REGRET)
         shown = "".join(f"{one:>5.2f}" for one in (halves[_HALVES * part // 100] for part in (10, 50, 90)))
-        tokens = sum(case[policy] for case in own)
-        print(f"  {policy:<7} {name:<12} {len(own):>9} {tokens:>12,}  {_ratio(own, policy):.2f}{shown}")
+        tokens = sum(case[policy] for case in cases)
+        print(f"  {policy:<7} {len(cases):>9} {tokens:>12,}  {_ratio(cases, policy):.2f}{shown}")
     return is_met
 
 

@@ -246,12 +246,14 @@ class Memory:
         """
         return self._create("issue", title, fields, reason, dry_run)
 
-    def state(self, title: str, *, reason: str = "", dry_run: bool = False, **fields: Unpack[StateFields]) -> Written:
-        """Record the state of a task.
+    def state(
+        self, title: str, *, new: bool = False, reason: str = "", dry_run: bool = False, **fields: Unpack[StateFields]
+    ) -> Written:
+        """Record the state of a task; it supersedes a state with the same title, section and agent unless it is `new`.
 
         `reason` goes into the commit message. With `dry_run` nothing is written.
         """
-        return self._create("state", title, fields, reason, dry_run)
+        return self._create("state", title, fields, reason, dry_run, is_new=new)
 
     def learn(
         self, title: str, *, reason: str = "", dry_run: bool = False, **fields: Unpack[LearningFields]
@@ -349,9 +351,9 @@ class Memory:
 
         The result is "" if the record has no text.
         """
-        from memctl.pages import provenance
+        from memctl.pages import reasons
 
-        return provenance.reason_of_record(self._read(None), record)
+        return reasons.reason_of_record(self._read(None), record)
 
     def page(self, marker: str, *, at: str | None = None) -> str:
         """Return a page, such as that of a section, as Markdown for a model.
@@ -557,7 +559,9 @@ class Memory:
         snapshot = self._read(at, whole=True)
         return list(run.check(context.from_memory(self._memory, snapshot, at=at)).findings)
 
-    def _create(self, kind: str, title: str, fields: Mapping[str, Any], reason: str, dry_run: bool) -> Written:
+    def _create(
+        self, kind: str, title: str, fields: Mapping[str, Any], reason: str, dry_run: bool, *, is_new: bool = False
+    ) -> Written:
         from memctl.record.change import WriteOptions
         from memctl.record.kinds import KINDS
         from memctl.write import create
@@ -572,7 +576,7 @@ class Memory:
             raise MemctlError(
                 f"{name!r} is not a field of {indefinite(kind)}", f"the fields are {', '.join(known)}", USAGE
             )
-        draft = create.Draft(kind=KINDS[kind], values={})
+        draft = create.Draft(kind=KINDS[kind], values={}, is_new=is_new)
         plain = {name: value if isinstance(value, str | int | None) else tuple(value) for name, value in fields.items()}
         draft.take({"title": title, **plain})
         self._wait()

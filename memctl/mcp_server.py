@@ -428,10 +428,14 @@ _WORDS_OF_TOOLS = (
     (r"`memctl edit (\S+) --(\w+) (\w+)`", r'update \1 with `values`: {"\2": "\3"}'),
     (r"`memctl resolve (\S+)` closes it", r"a `resolution` in an update of \1 closes it"),
     (
-        r"`memctl resolve \S+ --resolution 'duplicate of (\S+)'` if (both .*)",
-        r"if \2, update the new one with the `resolution` 'duplicate of \1'",
+        r"`memctl supersede (\S+) \S+` if (?:\S+|the new one) takes its place(?:, `memctl merge .* say the same)?",
+        r'if the new one takes its place, update it with `add`: {"supersedes": "\1"}',
     ),
-    (r"`memctl supersede (\S+) \S+` if (both .*)", r'if \2, update the new one with `add`: {"supersedes": "\1"}'),
+    (
+        r"`memctl merge (\S+) \S+` if both say the same",
+        r"if both say the same, update the new one with the `resolution` 'duplicate of \1'",
+    ),
+    (r"`memctl link \S+ (\S+)` if both hold", r'if both hold, update the new one with `add`: {"relates_to": "\1"}'),
     (r"`memctl edit` can't change", "`update` can't change"),
     (r"`memctl (?:supersede OLD NEW|link)` sets (?:both links|the links in both records)", "give links in `add`"),
     (r"`memctl list` lists the records with their ids", "recall finds ids"),

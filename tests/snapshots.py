@@ -93,6 +93,9 @@ class GivenTexts:
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
         return []
 
+    def threads(self, names: Collection[str], most: int) -> list[list[Hit]]:
+        return []
+
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         raise NotImplementedError
 
@@ -100,7 +103,7 @@ class GivenTexts:
         return {}
 
     def bodies(self, numbers: Sequence[int]) -> dict[int, str]:
-        raise NotImplementedError
+        return {}
 
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
         raise NotImplementedError

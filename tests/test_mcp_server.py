@@ -126,9 +126,8 @@ def test_an_update_links_records_and_finishes_a_state(repo: Path, memctl: Memctl
         assert done.startswith("changed STA-2025-11-04-001 in commit ")
         for lesson in ("12 ms a job", "13 ms a job"):
             again = await call(client, "record", type="learning", title="Slow", fields={"lesson": lesson})
-        assert again.endswith(
-            'if both say the same, update the new one with `add`: {"supersedes": "LRN-2025-11-04-001"}'
-        )
+        assert "near: LRN-2025-11-04-001 Slow: " in again
+        assert again.endswith('takes its place, update it with `add`: {"supersedes": "LRN-2025-11-04-001"}')
         newer = await call(client, "update", id="LRN-2025-11-04-002", add={"supersedes": "LRN-2025-11-04-001"})
         assert newer.startswith("linked ")
         unknown = {"tags": "slow", "relates_to": "LRN-1999-01-01-001"}

@@ -16,7 +16,8 @@ from memctl.git import differences, history, line_map
 from memctl.pages import code_lines as code_text
 from memctl.pages import freshness, outline
 from memctl.pages.line_references import CurrentFile, LineReference, follow
-from memctl.pages.provenance import line_count, reason_of_record
+from memctl.pages.provenance import line_count
+from memctl.pages.reasons import reason_of_record
 from memctl.record import ids, pages
 from memctl.record.kinds import DECISION, LEARNING
 from memctl.record.record import Record

@@ -10,7 +10,7 @@ from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index, trees
 from memctl.pages import renamed_files
 from memctl.record.snapshot import Snapshot
-from memctl.store import last_commits, pending_state
+from memctl.store import last_commits, near_pairs, pending_state
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
@@ -58,6 +58,7 @@ def from_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: st
         documents.belong_here(memory, snapshot.config),
         lambda: renamed_files.renamed_code(memory, snapshot, at),
         staged,
+        near_pairs=lambda: () if at or staged else near_pairs.open_pairs(memory, snapshot),
         allowed_secrets=lambda: memory.allowed_secrets,
         signatures=lambda: {} if at else _signatures(memory, snapshot),
     )

@@ -17,6 +17,7 @@ from memctl.record.errors import CONFLICT, DUPLICATE, Fault, FrontMatterError, I
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
+from memctl.store.near_pairs import OpenPair
 from memctl.tokens.count import Counter
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class CheckContext(msgspec.Struct, eq=False, dict=True):
     - `find_renamed`: a function that returns where the renamed code is now to which the memory refers.
     - `is_staged`: whether the index is checked, before a commit.
     - `signatures`: a function that returns who made each record by its first commit, by the record's path.
+    - `near_pairs`: a function that returns the pairs of near open records that this clone has found.
     - `allowed_secrets`: a function that returns the fingerprints of texts that the user allows in this clone.
     """
 
@@ -98,6 +100,7 @@ class CheckContext(msgspec.Struct, eq=False, dict=True):
     is_staged: bool = False
     allowed_secrets: Callable[[], Collection[str]] = tuple
     signatures: Callable[[], Mapping[str, tuple[str, str]]] = dict
+    near_pairs: Callable[[], Sequence[OpenPair]] = tuple
     _suggested: int = 0
     _lines: dict[tuple[str, str], dict[str, int]] = {}
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from memctl.check.findings import CheckContext, Finding
 from memctl.pages import MANY_RECORDS, freshness
+from memctl.write.hints import near_advice
 
 
 def expiry(subject: CheckContext) -> Iterator[Finding]:
@@ -35,6 +36,14 @@ def replacements(subject: CheckContext) -> Iterator[Finding]:
         elif record.status == "superseded" and not record.superseded_by:
             message = "the status is superseded, but superseded_by names no record"
             yield subject.at_key("MEM403", record.path, "status", message)
+
+
+def near_records(subject: CheckContext) -> Iterator[Finding]:
+    """Report each pair of open records that were near when the second was written, and that no link connects."""
+    for pair in subject.near_pairs():
+        what = "may contradict" if pair.may_contradict else "is near"
+        message = f"{pair.new.id} {what} {pair.old.id} {pair.old.title}"
+        yield subject.at_key("MEM409", pair.new.path, "title", message, near_advice(pair.old, pair.new))
 
 
 def completion(subject: CheckContext) -> Iterator[Finding]:

@@ -167,6 +167,9 @@ MEM407 blocked-by-closed info: An open record is blocked by a closed one.
 MEM408 aged-overview warning: Many records were added since the project's page was last reviewed.
     The plans on the page may be done or changed by now. Read the page again; `memctl page project set` changes it, and
     `memctl page review §1.0` confirms that it is still right.
+MEM409 near-records info: Two open records say nearly the same, or may contradict each other.
+    memctl found them when the second was written; a clone knows those of its own writes. `memctl merge A B` makes one
+    record of two, `memctl supersede OLD NEW` replaces one, and `memctl link A B` says that both hold.
 
 MEM501 foreign-file warning: The memory has a file that memctl does not know.
     If it is a record whose file was renamed, give the file its old name: memctl does not find the record otherwise.

@@ -52,6 +52,7 @@ _CHECKS: tuple[tuple[Callable[[CheckContext], Iterator[Finding]], tuple[str, ...
     (lifecycle.completion, ("MEM406", "MEM407")),
     (lifecycle.declared_completion, ("MEM405",)),
     (lifecycle.overview, ("MEM408",)),
+    (lifecycle.near_records, ("MEM409",)),
     (files.unknown_files, ("MEM501", "MEM502", "MEM511")),
     (files.overdue_commits, ("MEM513",)),
     (sessions.checkpoints, ("MEM103", "MEM505", "MEM506")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,10 +13,10 @@ from memctl.cli.text_input import read
 from memctl.cli.token_counter import MultiFileCommand, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.text.phrases import quantity
-from memctl.window import limits, profiles
+from memctl.window import Loadable, WindowBudget, limits, profiles
 
 if TYPE_CHECKING:
-    from memctl.window import Occupancy, Profile, Team, TypeUsage
+    from memctl.window import Occupancy, Profile, Team, TypeBudget
 
 
 _TYPES = ("system", "active", "session", "buffer", "shared")
@@ -92,9 +92,7 @@ def budget_command(
     """
     memory = memory_access.memory_if_any(ctx)
     limit = window_limit.of_model(model, window, host, memory)
-    window = limit.window
-    portions = profiles.allocate(window, profile)
-    known = {portion.share.name for portion in portions}
+    known = {plan.name for plan in profile.plans}
     if wrong := next((kind for kind in _TYPES if given[kind] and kind not in known), None):
         raise MemctlError(
             f"the profile {profile.name} has no share for files of --{wrong}",
@@ -102,24 +100,29 @@ def budget_command(
             USAGE,
         )
     around = token_counter.surroundings(ctx, model, at)
-    count = around.counter.tokens_of
     texts = {kind: [(name, read(name)) for name in given.get(kind, ())] for kind in known}
-    counted = {kind: sum(count(*pair) for pair in pairs if pair[1]) for kind, pairs in texts.items()}
-    occupancy = profiles.occupancy(window, portions, counted, used, limit.usable)
     is_measured = used is not None or any(given.values())
-    team = profiles.team(window, agents) if profile is profiles.MULTI_AGENT else None
-    advice, own = profile.lines(window), _own(around)
+    counted = {kind: sum(around.counter.tokens_of(*pair) for pair in pairs if pair[1]) for kind, pairs in texts.items()}
+    types = profiles.allocate(limit.window, profile, counted if is_measured else None)
+    result = WindowBudget(
+        window=limit.window,
+        profile=profile.name,
+        types=types,
+        measured=profiles.occupancy(limit.window, types, used, limit.usable) if is_measured else None,
+        advice=profile.lines(limit.window),
+        memctl=_own(around),
+        team=profiles.team(limit.window, agents) if profile is profiles.MULTI_AGENT else None,
+        model=around.counter.family.name,
+    )
     if as_json:
-        data = _data(occupancy, profile.name, is_measured, advice, own)
-        shown = output.fields(team, "agents available shared own coordination effective efficiency") if team else None
-        output.json("budget", {**data, "team": shown, "model": around.counter.family.name})
+        output.json("budget", result)
     else:
-        _print(occupancy, profile.title, is_measured, around.counter.family.name)
-        _print_more(advice, own, team)
-    ctx.exit(REFUSED if strict and occupancy.is_alarming else OK)
+        output.text(f"a window of {result.window:,} tokens ({result.model}): {profile.title}\n")
+        _print(result)
+    ctx.exit(REFUSED if strict and result.is_alarming else OK)
 
 
-def _own(around: Surroundings) -> list[tuple[str, int]]:
+def _own(around: Surroundings) -> list[Loadable]:
     """Return names and tokens of what memctl could load: the pages of each level, and a pack of `memctl rehydrate`.
 
     The tokens of the pack are the largest number that it may have.
@@ -137,95 +140,67 @@ def _own(around: Surroundings) -> list[tuple[str, int]]:
     for level in "123":
         own = [marker for marker in good if marker[1] == level]
         texts = [navigate.find(snapshot, lambda: making, marker).text for marker in own if pages[marker] == 1]
-        rows.append((f"level {level}: {quantity(len(own), 'page')}", sum(map(around.counter.tokens, texts))))
-    return [*rows, ("memctl rehydrate, at most", around.memory.config.rehydrate_budget)]
+        rows.append(Loadable(f"level {level}: {quantity(len(own), 'page')}", sum(map(around.counter.tokens, texts))))
+    return [*rows, Loadable("memctl rehydrate, at most", around.memory.config.rehydrate_budget)]
 
 
-def _print(occupancy: Occupancy, title: str, is_measured: bool, model: str) -> None:
-    output.text(f"a window of {occupancy.window:,} tokens ({model}): {title}")
-    output.text()
+def _print(result: WindowBudget) -> None:
     header = ("", "tokens", "share", "hard limit", "used", "", "")
-    rows = [header if is_measured else header[:4]]
-    for usage in occupancy.usages:
-        portion = usage.portion
-        share = _share(portion.tokens, occupancy.window)
-        row = (portion.share.title, f"{portion.tokens:,}", share, f"{portion.hard:,}")
-        if is_measured:
-            rows.append((*row, f"{usage.used:,}", _share(usage.used, portion.tokens), _over(usage)))
+    rows = [header if result.measured else header[:4]]
+    for budget in result.types:
+        share = _share(budget.soft_limit, result.window)
+        row = (budget.title, f"{budget.soft_limit:,}", share, f"{budget.hard_limit:,}")
+        if budget.used is not None:
+            rows.append((*row, f"{budget.used:,}", _share(budget.used, budget.soft_limit), _over(budget)))
         else:
-            rows += [row, *((f"  {part}", f"{tokens:,}", "", "") for part, tokens in portion.parts)]
+            rows += [row, *((f"  {part.name}", f"{part.tokens:,}", "", "") for part in budget.parts)]
     output.columns(rows)
-    if not is_measured:
-        return
-    reported = f", {occupancy.unattributed:,} of them not in the given files" if occupancy.unattributed else ""
-    more = f"; over the window by {-occupancy.free:,}" if occupancy.free < 0 else f"; {occupancy.free:,} free"
-    used = f"{occupancy.used:,} tokens used ({_share(occupancy.used, occupancy.window)}{reported}){more}"
-    zone = click.style(occupancy.zone, fg=window_limit.ZONE_COLOURS[occupancy.zone])
-    output.styled(f"\n{zone}: {used}")
-    output.text(f"  {occupancy.level.action}")
-    for response in occupancy.level.responses:
+    if result.measured:
+        _print_measured(result.measured, result.window)
+    if result.team:
+        _print_team(result.team, result.window)
+    if result.advice:
+        output.text("\nWhat to do as the work goes on")
+        for line in result.advice:
+            output.text(f"  - {line}")
+    if result.memctl:
+        output.text("\nTokens of what memctl can load")
+        output.columns([(f"  {own.what}", f"{own.tokens:,}") for own in result.memctl])
+
+
+def _print_measured(now: Occupancy, window: int) -> None:
+    reported = f", {now.unattributed:,} of them not in the given files" if now.unattributed else ""
+    more = f"; over the window by {-now.free:,}" if now.free < 0 else f"; {now.free:,} free"
+    used = f"{now.used:,} tokens used ({_share(now.used, window)}{reported}){more}"
+    output.styled(f"\n{click.style(now.level, fg=window_limit.ZONE_COLOURS[now.level])}: {used}")
+    output.text(f"  {now.action}")
+    for response in now.responses:
         output.text(f"  - {response}")
-    if occupancy.counted > occupancy.used:
+    if now.counted > now.used:
         output.text(
-            f"  the given files have {occupancy.counted:,} tokens, more than the host reports: "
+            f"  the given files have {now.counted:,} tokens, more than the host reports: "
             "the host has not loaded all of them"
         )
-    if occupancy.lacks:
-        output.text(f"  to keep a safety margin of 5 %, free {occupancy.lacks:,} more tokens")
+    if now.margin_lacks:
+        output.text(f"  to keep a safety margin of 5 %, free {now.margin_lacks:,} more tokens")
 
 
-def _over(usage: TypeUsage) -> str:
-    if usage.over_hard:
-        return f"over the hard limit by {usage.over_hard:,}"
-    return f"over its share by {usage.over:,}" if usage.over else f"{usage.portion.tokens - usage.used:,} left"
+def _over(budget: TypeBudget) -> str:
+    if budget.over_hard:
+        return f"over the hard limit by {budget.over_hard:,}"
+    if budget.over_soft:
+        return f"over its share by {budget.over_soft:,}"
+    return f"{budget.soft_limit - (budget.used or 0):,} left"
 
 
 def _share(tokens: int, whole: int) -> str:
     return f"{tokens / whole * 100:.1f} %" if whole else "-"
 
 
-def _print_more(advice: list[str], own: list[tuple[str, int]], team: Team | None) -> None:
-    if team is not None:
-        output.text(
-            f"\n{team.agents} agents: {team.effective:,} of {team.available:,} tokens remain ({team.efficiency:.0%}) "
-            f"if what all agents share counts once: {team.shared:,} for what they share, {team.own:,} for what only "
-            f"one agent has (all agents together), {team.coordination:,} for coordination"
-        )
-        output.columns([(f"  {name}", f"{tokens:,}") for name, tokens in team.coordination_parts])
-    if advice:
-        output.text("\nWhat to do as the work goes on")
-        for line in advice:
-            output.text(f"  - {line}")
-    if own:
-        output.text("\nTokens of what memctl can load")
-        output.columns([(f"  {name}", f"{tokens:,}") for name, tokens in own])
-
-
-def _data(
-    occupancy: Occupancy, profile: str, is_measured: bool, advice: list[str], own: list[tuple[str, int]]
-) -> dict[str, Any]:
-    level = occupancy.level
-    types = [
-        {
-            "type": usage.portion.share.name,
-            "title": usage.portion.share.title,
-            "soft_limit": usage.portion.tokens,
-            "hard_limit": usage.portion.hard,
-            "share": usage.portion.tokens / occupancy.window,
-            "used": usage.used if is_measured else None,
-            "over_soft": usage.over if is_measured else None,
-            "over_hard": usage.over_hard if is_measured else None,
-            "parts": [{"name": name, "tokens": tokens} for name, tokens in usage.portion.parts],
-        }
-        for usage in occupancy.usages
-    ]
-    measured = {"level": occupancy.zone, "capacity": level.name, "usable": occupancy.usable, "action": level.action}
-    measured |= {"responses": list(level.responses)} | output.fields(occupancy, "used counted unattributed free")
-    return {
-        "window": occupancy.window,
-        "profile": profile,
-        "types": types,
-        "measured": {**measured, "margin_lacks": occupancy.lacks} if is_measured else None,
-        "advice": advice,
-        "memctl": [{"what": name, "tokens": tokens} for name, tokens in own],
-    }
+def _print_team(team: Team, window: int) -> None:
+    output.text(
+        f"\n{team.agents} agents: {team.effective:,} of {team.available:,} tokens remain ({team.efficiency:.0%}) "
+        f"if what all agents share counts once: {team.shared:,} for what they share, {team.own:,} for what only "
+        f"one agent has (all agents together), {team.coordination:,} for coordination"
+    )
+    output.columns([(f"  {part.name}", f"{part.tokens:,}") for part in profiles.coordination(window)])

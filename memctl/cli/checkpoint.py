@@ -16,6 +16,7 @@ from memctl.cli.command import (
     flag_option,
     json_option,
     limit_option,
+    number_option,
     options,
     reading,
     text_option,
@@ -55,17 +56,17 @@ _task_options = options(
         ("--constraint", "constraints", "A constraint on the work, or `none` if there is none. Repeatable."),
         callback=real_text,
     ),
-    click.option(
+    number_option(
         "--scs",
         "scs_size",
-        type=click.IntRange(0),
+        least=0,
         metavar="TOKENS",
         help="Tokens of the shared slice: what the contexts of parallel agents have in common.",
     ),
-    click.option(
+    number_option(
         "--aws",
         "aws_size",
-        type=click.IntRange(0),
+        least=0,
         metavar="TOKENS",
         help="Tokens of the working set: all that is in the agent's window.",
     ),
@@ -223,6 +224,7 @@ def resume_command(
 ) -> None:
     """Print what somebody who knows nothing else needs to continue from a checkpoint, in at most 9,500 characters.
 
+    Without an ID the text has the work since the last checkpoint, too, as the live state of its session tells it.
     The text says what the checkpoint lacks, and how branch, commits and files have changed since. On a branch without a
     checkpoint, the task of the branch that it was made from is resumed. Exit code 1: the checkpoint can't be resumed,
     because it is stale or lacks the task or the next step.

@@ -36,6 +36,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "edit": ("edit", "Change fields of a record, or edit its text in your editor."),
         "link": ("edit", "Link two records with each other."),
         "supersede": ("edit", "Mark one record as superseded by another."),
+        "merge": ("edit", "Make one record of two that say the same."),
         "resolve": ("edit", "Resolve issues, or finish states."),
         "reopen": ("edit", "Open resolved issues or finished states again."),
         "archive": ("edit", "Archive records."),

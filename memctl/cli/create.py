@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +16,13 @@ from memctl.record.change import Change
 from memctl.record.kinds import STATE, Kind
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
+from memctl.text.fit import cut_at_word
+from memctl.text.markdown import one_line
 from memctl.write import create, transaction
+
+if TYPE_CHECKING:
+    from memctl.record.task_state import TaskState
+    from memctl.store.memory import Memory
 
 
 def command(kind: Kind) -> Command:
@@ -26,6 +32,7 @@ def command(kind: Kind) -> Command:
     )
 
 
+_LONGEST_TITLE = 120  # characters of a title that is made of a task
 _UPDATES = ("update", "checkpoint", "completion_percentage")
 _DEFAULT_NOTES = {  # how help texts show the default of a new record
     "--severity": " [default: medium]",
@@ -77,6 +84,11 @@ def _of_states() -> list[click.Parameter]:
             help="A name for the task; the new state supersedes the last state with this name.",
         ),
         click.Option(
+            ["--new", "is_new"],
+            is_flag=True,
+            help="Keep an earlier state with the same title, section and agent: it is about another task.",
+        ),
+        click.Option(
             ["--update"],
             metavar="ID",
             shell_complete=complete_id,
@@ -85,14 +97,13 @@ def _of_states() -> list[click.Parameter]:
         click.Option(
             ["--checkpoint"],
             metavar="ID",
-            help="With --update: copy the progress from this checkpoint; `newest` is the newest of your workflow.",
+            help="Take what is not given from this checkpoint; `newest` is where your work stands now.",
         ),
     ]
 
 
 def _update(ctx: click.Context, given: dict[str, Any]) -> None:
     """Change an existing state record as the options of `memctl state --update` say."""
-    from memctl.task import checkpoints
     from memctl.write import task_state
 
     memory = memory_access.memory(ctx)
@@ -112,15 +123,37 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
         )
 
     def change(snapshot: Snapshot) -> Change:
-        saved = None
-        if named:
-            reading = memory_access.readable(memory, None)
-            checkpoint_id = "" if named == "newest" else named
-            saved = checkpoints.resolve(reading, checkpoint_id, checkpoints.workflow_for(memory, reading))
+        saved = _saved_state(memory, named) if named else None
         return task_state.update(snapshot, reference, fields, saved, given["completion_percentage"])
 
     result = transaction.carry_out(memory, lambda _: change(load.disk(memory)), write_options(flags))
     write_command.outcome(memory, result, flags)
+
+
+def _saved_state(memory: Memory, named: str) -> TaskState:
+    """Return the state of the task in a checkpoint; `newest` stands for the agent's live state."""
+    from memctl.task import checkpoints, live_state
+
+    reading = memory_access.readable(memory, None)
+    workflow = checkpoints.workflow_for(memory, reading)
+    if named != "newest":
+        return checkpoints.resolve(reading, named, workflow)
+    live = live_state.read(live_state.folder_of(memory))
+    if checkpoints.newest_of(reading, workflow) is None and live is not None and live.task.goal:
+        return checkpoints.readable(reading, live.task)[0]
+    return live_state.bring_up_to_date(memory, checkpoints.resolve(reading, "", workflow))
+
+
+def _publish(memory: Memory, given: dict[str, Any], named: str) -> None:
+    """Fill in what a new state record is not given from a checkpoint or the live state."""
+    from memctl.task import state_record
+
+    saved = _saved_state(memory, named)
+    for name, value in state_record.record_values(saved).items():
+        given[name] = given[name] or value
+    given["title"] = given["title"] or cut_at_word(one_line(saved.goal), _LONGEST_TITLE)
+    if given["completion_percentage"] is None:
+        given["completion_percentage"] = saved.completion
 
 
 _READING = ("list", "ls", "show", "all")  # what people type for a command of their own
@@ -135,17 +168,17 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     if given.get("update"):
         _update(ctx, given)
         return
-    if given.pop("update", None) is None and given.pop("checkpoint", None):
-        raise MemctlError(
-            "--checkpoint needs --update", "give the state to update: `memctl state --update ID --checkpoint ID`", USAGE
-        )
+    given.pop("update", None)
     memory = memory_access.memory(ctx)
+    if named := given.pop("checkpoint", None):
+        _publish(memory, given, named)
     flags = take_flags(given)
     source, use_editor = given.pop("file"), given.pop("edit")
     if kind is STATE:
         from memctl.task import progress, state_record
 
         progress.refuse_conflicting(state_record.stated_steps(given))
+    is_new = given.pop("is_new", False)
     draft = create.Draft(kind=kind, values={})
     if source:
         from memctl.cli.text_input import draft_from, name_of
@@ -154,6 +187,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         for line in notes:
             output.note(output.plain(f"note: {name_of(source)}: {line}"))
     draft.take(given)
+    draft.is_new = is_new
     keeping: AbstractContextManager[None] = nullcontext()
     if use_editor:
         from memctl.cli.text_input import compose, keep_if_refused

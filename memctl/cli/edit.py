@@ -154,6 +154,23 @@ def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -
 
 
 @command(
+    "merge",
+    ("memctl merge ISS-2025-11-04-001 ISS-2025-11-05-002", "Make one issue of two that say the same."),
+    ("memctl merge DEC-2025-11-04-003 DEC-2025-12-01-001 -n", "Show what would be written."),
+)
+@click.argument("kept", shell_complete=complete_id)
+@click.argument("other", shell_complete=complete_id)
+@writing
+def merge_command(ctx: click.Context, /, kept: str, other: str, **flags: Any) -> None:
+    """Make one record of two that say the same.
+
+    Both are of one type. KEPT gets the text of OTHER below its own, and OTHER's tags, code references, links and
+    children. OTHER keeps its text and becomes superseded by KEPT, or a resolved duplicate of it if it is an issue.
+    """
+    _carry_out(memory_access.memory(ctx), lambda snapshot: links.merge(snapshot, kept, other), flags, kept, other)
+
+
+@command(
     "resolve",
     (
         'memctl resolve ISS-2025-11-04-001 --resolution "Queue with backpressure"',

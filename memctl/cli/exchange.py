@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from memctl.store.sequence import Sequence as IdSequence
 
 _FORMATS = ("adr", "jsonl")
+_MANY = 500  # records of an import after which the search index is made at once; 10,000 take 3 s of CPU
 _TRACKERS = ("beads", "backlog")  # formats of `import` alone
 _SHOWN = 10  # names to print on one line
 _INDEX = re.compile("readme|index|toc|summary|contributing", re.IGNORECASE)  # names of files about the others
@@ -90,11 +91,16 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
 
     with progress.working("importing"):
         result = transaction.carry_out(memory, plan, write_command.write_options(flags))
+        near = [] if flags["dry_run"] else _near(memory, result.change)
     imported = results[-1]
+    if len(imported.change.writes) >= _MANY and not flags["dry_run"]:
+        with progress.working("indexing"):
+            load.disk(memory).texts.titles(())  # else the first search would be slow
     files: AdrImport | None = imported if format_ == "adr" else None  # type: ignore[assignment]
     if flags["as_json"]:
         data = write_command.change_data(memory, result, flags["dry_run"])
         data |= {name: list(getattr(imported, name)) for name in ("known", "notes", "refused")}
+        data["near"] = near
         if files is not None:
             data |= {"files": files.added, "changed": files.changed, "templates": files.templates}
             data["passed_over"] = [output.name(name) for name in (*files.skipped, *files.templates)]
@@ -104,10 +110,20 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     write_command.outcome(memory, result, flags, lines)
     _print_notes("warning: not imported", imported.refused)
     _print_notes("note", imported.notes)
+    _print_notes("note", near)
+    if near:
+        output.note("hint: `memctl check` lists such pairs, and what to do; `memctl merge ID ID` makes one of two")
     if files is not None:
         _print_skipped(files)
     if imported.known:
         output.note(f"skipped these items, because they were imported before: {_few(imported.known)}")
+
+
+def _near(memory: Memory, change: Change) -> list[str]:
+    """Return lines on imported records that are near others, such as those that another tool has, too."""
+    from memctl.write import hints
+
+    return hints.near_imported(memory, change.ids)
 
 
 def _importer(format_: str, source: str) -> Callable[[ImportTarget], ImportResult]:

@@ -39,7 +39,7 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
                                                its task is finished, and it is not the newest
 
     Open issues, the latest state and records of importance 8 or more are never touched, except that a closed
-    issue of any importance is archived. What an open record or a page refers to is archived, but not deleted, except
+    record of any importance is archived. What an open record or a page refers to is archived, but not deleted, except
     what the open record supersedes; other links to what is deleted are removed. Records with uncommitted changes
     are left alone. An age counts from the record's timestamp or its first commit, whichever is later, and if the
     clock has jumped, nothing is deleted. A record that you brought back by `restore` counts as archived on that day;

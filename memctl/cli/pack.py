@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import click
 import msgspec
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import Group, command, complete, reading, section_named, text_option, text_options
+from memctl.cli.command import (
+    Group,
+    command,
+    complete,
+    flag_option,
+    reading,
+    section_named,
+    text_option,
+    text_options,
+)
 from memctl.cli.pack_options import PackOptions, counter_of, deliver, fill, pack_options
 from memctl.cli.text_input import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import budget_fill, last_work, prompt, rehydrate
+from memctl.pack.budget_fill import Pack
 from memctl.pack.item_sources import places, sources
 from memctl.pages.links import known_section
 from memctl.record import time_input
+from memctl.record.snapshot import Snapshot
+from memctl.store.memory import Memory
+from memctl.text.markdown import one_line
 
 
 @command(
@@ -32,6 +45,7 @@ from memctl.record import time_input
     ),
     ("memctl rehydrate --since 2d", "Print the records of the last two days, of any importance."),
     ("memctl rehydrate --at v1.0 --json", "Print the pack of a release as JSON."),
+    ("memctl rehydrate --budget 2000 --explain", "Say of each open record where it is in the pack, and why."),
 )
 @text_option("--task", help="The task that the pack is for; matching records come first.")
 @click.option(
@@ -40,10 +54,20 @@ from memctl.record import time_input
 )  # fmt: skip
 @text_option("--since", metavar="TIME", help="Only records since this time, of any importance.")
 @click.option("--agent", default="", help="Only records that this agent created.")
+@flag_option("--explain", help="Print where each open record is in the pack, and why, in place of the pack.")
 @pack_options()
 @reading
 def rehydrate_command(
-    ctx: click.Context, /, task: str, section: str, since: str, agent: str, as_json: bool, at: str | None, **values: Any
+    ctx: click.Context,
+    /,
+    task: str,
+    section: str,
+    since: str,
+    agent: str,
+    explain: bool,
+    as_json: bool,
+    at: str | None,
+    **values: Any,
 ) -> None:
     """Print what an agent needs to start work, within a token budget.
 
@@ -60,11 +84,30 @@ def rehydrate_command(
     )
     options = PackOptions(**values)
     budget = options.budget or memory.config.rehydrate_budget
-    count = counter_of(memory, options).tokens
+    count = cache(counter_of(memory, options).tokens)  # a task is measured for its room, and for the pack
     draft = rehydrate.draft(snapshot, memory.now, wanted, sources(memory, snapshot, at), count, last_work.room(budget))
     pack = fill(memory, draft, options, count, budget)
-    deliver(memory, snapshot, pack, options, "rehydration", as_json=as_json)
+    if explain:
+        _explain(memory, snapshot, pack, wanted, as_json=as_json)
+    else:
+        deliver(memory, snapshot, pack, options, "rehydration", as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))
+
+
+def _explain(
+    memory: Memory, snapshot: Snapshot, pack: Pack, request: rehydrate.RehydrationRequest, *, as_json: bool
+) -> None:
+    """Print where each open record is in a pack, and why."""
+    from memctl.pack.explain import explain  # seldom wanted
+
+    placed = list(explain(snapshot, pack, request, memory.now))
+    if as_json:
+        output.json(
+            "explanation", {"records": [msgspec.structs.asdict(each) for each in placed]}, snapshot.faults, memory
+        )
+        return
+    for each in placed:
+        output.text(f"{each.place:<8}  {each.id} {one_line(each.title)}: {each.why}")
 
 
 @click.group("prompt", cls=Group)

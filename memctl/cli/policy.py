@@ -13,6 +13,7 @@ from typing import Any
 import click
 import msgspec
 
+from memctl import window
 from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli.command import Group, command, flag_option, json_option, number_option, options, reading, text_option
 from memctl.cli.text_input import read
@@ -22,19 +23,6 @@ from memctl.search.readiness import open_work
 from memctl.store import event_stream
 from memctl.task import events as workflows
 from memctl.tokens.families import kind_of_text
-from memctl.window import (
-    Context,
-    ContextState,
-    Debt,
-    Facts,
-    Judgement,
-    contexts,
-    limits,
-    measures,
-    observations,
-    rules,
-    take_apart,
-)
 
 policy_command = Group(
     "policy", help="Judge when agents may work in parallel, and when to compress a context.", no_args_is_help=False
@@ -65,11 +53,14 @@ def threshold_command(ctx: click.Context, /, source: str | None, threshold: int 
     the log count.
     """
     memory = memory_access.memory_if_any(ctx)
-    if source is None and memory is None:
+    if source is not None:
+        log = window.observations.parse(read(source), source)
+    elif memory is not None:
+        log = window.observations.read(memory)
+    else:
         raise MemctlError("there is no memory here, so there is no log to read", "give a FILE with observations", USAGE)
-    log = observations.parse(read(source), source) if source else observations.read(memory) if memory else []
-    review = observations.review(log, threshold or token_counter.threshold_of(memory))
-    steps = list(observations.STEPS) if review.decision != "keep" else []
+    review = window.observations.review(log, threshold or token_counter.threshold_of(memory))
+    steps = list(window.observations.STEPS) if review.decision != "keep" else []
     if as_json:
         output.json("threshold", {**msgspec.structs.asdict(review), "steps": steps})
         return
@@ -100,7 +91,7 @@ _inputs = options(
     ),
     token_counter.files_option("plan", "Files and prompts that the next step will add to the contexts."),
     number_option("--remaining", least=0, help="Tokens left in the window. [default: computed from the contexts]"),
-    click.option("--delta", type=click.IntRange(min=0), help="Tokens that all parallel agents will return together."),
+    number_option("--delta", least=0, help="Tokens that all parallel agents will return together."),
     click.option(
         "--state",
         "described",
@@ -127,8 +118,8 @@ class _Batch:
         self.around = around = token_counter.surroundings(ctx, inputs["model"], inputs["at"])
         self.memory = None if inputs["at"] else around.memory  # nothing of the past is logged
         self.contexts = [_context(source, around) for source in sources]
-        self.debts = [contexts.debt(context.measures) for context in self.contexts]
-        events = sum(map(rules.count_events, self.contexts))
+        self.debts = [window.contexts.debt(context.measures) for context in self.contexts]
+        events = sum(map(window.rules.count_events, self.contexts))
         declared = _declared(inputs)
         self.measured = self._measured(inputs["workflow"], events)
         self.measured_keys = [key for key in self.measured.known() if key not in declared.known()]
@@ -138,34 +129,34 @@ class _Batch:
         planned = sum(count(text, kind_of_text(name, text)) for name in inputs["plan"] if (text := read(name)))
         self.remaining = state.remaining_budget
         if self.remaining is None:
-            usable = window_limit.of_model(inputs["model"], None, limits.NO_HOST, around.memory).usable
+            usable = window_limit.of_model(inputs["model"], None, window.limits.NO_HOST, around.memory).usable
             self.remaining = max(usable - aws, 0)
         parsed = [context.measures.parsed for context in self.contexts]
-        self.facts = Facts(
+        self.facts = window.Facts(
             self.contexts,
-            contexts.shared_slice(parsed, take_apart(read(shared), shared, count) if shared else None),
+            window.contexts.shared_slice(parsed, window.take_apart(read(shared), shared, count) if shared else None),
             state.threshold or around.scs_threshold,
             state,
             max(self.debts, key=lambda debt: debt.ratio),
-            contexts.burst(planned, aws, self.remaining),
+            window.contexts.burst(planned, aws, self.remaining),
             events if state.events is None else state.events,
         )
 
-    def _measured(self, named: str, in_contexts: int) -> ContextState:
+    def _measured(self, named: str, in_contexts: int) -> window.ContextState:
         """Return the values that the log, the events of a workflow and the records give; none without a memory."""
         self.workflow = self.since = ""
         self.events: tuple[WorkflowEvent, ...] = ()
         if self.memory is None:
-            return ContextState()
+            return window.ContextState()
         self.workflow = workflows.workflow(self.memory, named)
         self.events = event_stream.read(self.memory).events
-        log = observations.read(self.memory)
+        log = window.observations.read(self.memory)
         self.since = max((entry.date for entry in log if entry.workflow == self.workflow), default="")
-        state = observations.measure_state(log, self.events, self.workflow)
+        state = window.observations.measure_state(log, self.events, self.workflow)
         if state.events is not None:
             state = msgspec.structs.replace(state, events=max(state.events, in_contexts))
         if self.around.snapshot is not None:
-            waiting = contexts.dependencies(self.contexts, open_work(self.around.snapshot))
+            waiting = window.contexts.dependencies(self.contexts, open_work(self.around.snapshot))
             state = msgspec.structs.replace(state, unresolved_dependencies=waiting or None)
         return state
 
@@ -175,13 +166,13 @@ class _Batch:
             return
         facts, before = self.facts, self.measured.aws_before
         texts = "\0".join(context.measures.parsed.text for context in self.contexts)
-        compressed = observations.compressions(self.events, self.workflow, self.since)
-        batch = observations.Observation(
+        compressed = window.observations.compressions(self.events, self.workflow, self.since)
+        batch = window.observations.Observation(
             date=self.around.now,
             scs=facts.shared.tokens,
             threshold=facts.threshold,
             macro_summaries=len(compressed),
-            no_ops=observations.no_ops(compressed),
+            no_ops=window.observations.no_ops(compressed),
             aws=facts.aws,
             delta=None if before is None else facts.aws - before,
             debt=round(facts.debt.ratio, 4),
@@ -190,7 +181,7 @@ class _Batch:
             batch=hashlib.sha256(texts.encode(errors="replace")).hexdigest()[:16],
             **counts,
         )
-        observations.note(self.memory, batch)
+        window.observations.note(self.memory, batch)
 
     def data(self) -> dict[str, Any]:
         """Return the numbers for JSON."""
@@ -233,21 +224,21 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def _declared(inputs: dict[str, Any]) -> ContextState:
+def _declared(inputs: dict[str, Any]) -> window.ContextState:
     """Return the values that options give, and before them those of the --state file."""
     named = inputs["described"]
-    state = contexts.parse(read(named), named) if named else ContextState()
+    state = window.contexts.parse(read(named), named) if named else window.ContextState()
     options = {key: inputs[name] for name, key in _OPTIONS.items() if inputs.get(name) not in (None, False)}
     return msgspec.structs.replace(state, **options)
 
 
-def _debt_data(debt: Debt) -> dict[str, Any]:
+def _debt_data(debt: window.Debt) -> dict[str, Any]:
     return {"tokens": debt.tokens, "ratio": debt.ratio, "lines": [item.block.line for item in debt.blocks]}
 
 
-def _context(source: str, around: token_counter.Surroundings) -> Context:
-    parsed = take_apart(read(source), source, around.counter.tokens)
-    return Context(source, measures.measure(parsed, around.known, around.now, around.counter.tokens))
+def _context(source: str, around: token_counter.Surroundings) -> window.Context:
+    parsed = window.take_apart(read(source), source, around.counter.tokens)
+    return window.Context(source, window.measures.measure(parsed, around.known, around.now, around.counter.tokens))
 
 
 @command(
@@ -281,7 +272,7 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
     unresolved_details.
     """
     batch = _Batch(ctx, sources, inputs)
-    criteria = rules.judge(rules.PARALLEL, batch.facts)
+    criteria = window.rules.judge(window.rules.PARALLEL, batch.facts)
     refused = [criterion.name for criterion in criteria if criterion.exceeded]
     if as_json:
         rows = [{**output.fields(item, f"{_JUDGED} help"), "passed": not item.exceeded} for item in criteria]
@@ -296,7 +287,7 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
     ctx.exit(REFUSED if refused else OK)
 
 
-def _row(judgement: Judgement, states: dict[bool | None, str], over: str) -> tuple[str, ...]:
+def _row(judgement: window.Judgement, states: dict[bool | None, str], over: str) -> tuple[str, ...]:
     shown = over.format(judgement.over) if judgement.over else ""
     return (
         states[judgement.exceeded],
@@ -341,12 +332,12 @@ def triggers_command(
     """
     batch = _Batch(ctx, sources, inputs)
     count = batch.around.counter.tokens
-    judged = rules.judge(rules.TRIGGERS, batch.facts)
-    escalations = rules.judge(rules.ESCALATIONS, batch.facts)
+    judged = window.rules.judge(window.rules.TRIGGERS, batch.facts)
+    escalations = window.rules.judge(window.rules.ESCALATIONS, batch.facts)
     escalated = [{"to": judgement.name, "why": judgement.help} for judgement in escalations if judgement.exceeded]
     fired = [judgement.number for judgement in judged if judgement.exceeded]
-    tier = contexts.choose(batch.facts.shared, batch.facts.aws, count) if fired else None
-    ways = {context.name: contexts.strategies(context.measures, count) for context in batch.contexts}
+    tier = window.contexts.choose(batch.facts.shared, batch.facts.aws, count) if fired else None
+    ways = {context.name: window.contexts.strategies(context.measures, count) for context in batch.contexts}
     if as_json:
         data = {
             "fired": fired,
@@ -368,7 +359,7 @@ def triggers_command(
     ctx.exit(REFUSED if (strict and fired) or batch.around.faults else OK)
 
 
-def _print_ways(tier: contexts.Tier | None, ways: dict[str, list[contexts.Strategy]]) -> None:
+def _print_ways(tier: window.contexts.Tier | None, ways: dict[str, list[window.contexts.Strategy]]) -> None:
     if tier is not None:
         short = "less than the goal of 12 %: shorten the slice in other ways, too"
         enough = "which is enough" if tier.is_enough else short

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from memctl.cli import output, token_counter
 from memctl.cli.command import command, flag_option, reading, text_option
@@ -14,7 +13,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.text.phrases import quantity
 
 if TYPE_CHECKING:
-    from memctl.window import Advice, Measures, Performance, QualityMetric, Signal
+    from memctl.window import Advice, Measures, Performance, QualityMetric, QualityReport
 
 _SHOWN = 12  # changes, unless all are asked for
 _STATES = {None: "-", True: "ok", False: "missed"}  # of a target
@@ -73,18 +72,16 @@ def quality_command(
     task = task or measures.stated_task(parsed)
     measured = measures.measure(parsed, around.known, around.now, around.counter.tokens, task)
     done = _performance(transcript) if transcript else None
-    metrics, signals, changes = quality.metrics(measured), quality.signals(measured, done), quality.advice(measured)
+    report = quality.judge(measured, around.counter.family.name, done)
     if as_json:
-        data = _data(measured, metrics, signals, changes, around.counter.family.name)
-        data["performance"] = msgspec.to_builtins(done)
-        output.json("quality", data, around.faults, around.memory)
+        output.json("quality", report, around.faults, around.memory)
     elif with_blocks:
         _print_blocks(measured)
     else:
-        _print(measured, metrics, signals, changes if everything else changes[:_SHOWN], len(changes))
+        _print(report, len(parsed.content), None if everything else _SHOWN)
         if done is not None:
             print_performance(done)
-    is_missed = strict and any(metric.is_met is False for metric in metrics)
+    is_missed = strict and any(metric.is_met is False for metric in report.metrics)
     ctx.exit(REFUSED if is_missed or around.faults else OK)
 
 
@@ -125,25 +122,26 @@ def print_performance(performance: Performance) -> None:
     output.text(f"  not measured: {', '.join(performance.not_measured)}; only a language model can judge them")
 
 
-def _print(
-    measured: Measures, metrics: list[QualityMetric], signals: list[Signal], changes: list[Advice], number: int
-) -> None:
-    parsed = measured.parsed
-    output.text(f"{parsed.format}: {parsed.tokens:,} tokens in {len(parsed.content):,} blocks")
-    if measured.task:
-        output.text(f"task: {' '.join(measured.task.split())[:100]}")
+def _print(report: QualityReport, blocks: int, most: int | None) -> None:
+    """Print a report on a text of `blocks` blocks, with at most `most` changes."""
+    output.text(f"{report.format}: {report.tokens:,} tokens in {blocks:,} blocks")
+    if report.task:
+        output.text(f"task: {' '.join(report.task.split())[:100]}")
     output.text()
-    rows = [(_STATES[metric.is_met], metric.name, _value(metric), metric.wanted, metric.how) for metric in metrics]
+    rows = [
+        (_STATES[metric.is_met], metric.name, _value(metric), metric.wanted, metric.how) for metric in report.metrics
+    ]
     output.columns([("", "metric", "value", "target", "measured as"), *rows])
-    fired = [signal for signal in signals if signal.fired]
+    fired = [signal for signal in report.triggers if signal.fired]
     if fired:
         output.text("\nCompress, because")
         output.columns([(f"  {item.name}", item.measured, item.limit, item.why) for item in fired])
-    if changes:
+    if report.changes:
+        changes = report.changes[:most]
         output.text("\nWhat to change")
         output.columns([_change(item) for item in changes])
-        if number > len(changes):
-            output.text(f"  and {quantity(number - len(changes), 'more change')}: --all lists all")
+        if left := len(report.changes) - len(changes):
+            output.text(f"  and {quantity(left, 'more change')}: --all lists all")
 
 
 def _value(metric: QualityMetric) -> str:
@@ -165,26 +163,3 @@ def _print_blocks(measured: Measures) -> None:
         marks = (str(item.weight), bears, f"{item.overlap.share:.0%}", f"{item.stale.share:.0%}")
         rows.append((f"{block.line}-{block.end}", block.kind, f"{block.tokens:,}", *marks, block.name))
     output.columns([("lines", "kind", "tokens", "weight", "task", "repeated", "stale", "title"), *rows])
-
-
-def _data(
-    measured: Measures, metrics: list[QualityMetric], signals: list[Signal], changes: list[Advice], model: str
-) -> dict[str, Any]:
-    return {
-        "format": measured.parsed.format,
-        "tokens": measured.parsed.tokens,
-        "model": model,
-        "task": measured.task or None,
-        "metrics": [msgspec.structs.asdict(metric) for metric in metrics],
-        "triggers": [msgspec.structs.asdict(signal) for signal in signals],
-        "changes": [msgspec.structs.asdict(change) for change in changes],
-        "blocks": [
-            {
-                **output.fields(item.block, "title kind line end tokens"),
-                **output.fields(item, "weight is_relevant"),
-                "repeated": round(item.overlap.share, 4),
-                "stale": round(item.stale.share, 4),
-            }
-            for item in measured.blocks
-        ],
-    }

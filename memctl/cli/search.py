@@ -20,7 +20,7 @@ from memctl.record.filters import ORDERS, Filters
 from memctl.record.kinds import BY_PREFIX
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import PAGE, Excerpt
-from memctl.search import ranking
+from memctl.search import ranking, relevance
 from memctl.search.ranking import ALL, FILE, PLACES, RECORDS, Result
 from memctl.store.memory import Memory
 from memctl.text.lazy_regex import lazy_regex
@@ -40,6 +40,10 @@ _COUNTED = 1_000  # matches to count for a person: 2,000 take 3 ms, and 40,000 a
 # Choices of --sort beside relevance -> the name in ORDERS.
 _SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
 _ANY_RECORD = "record"
+_VERDICTS = {
+    relevance.WEAK: "weak: the results have some of the words, and none stands out",
+    relevance.NOTHING: "nothing is recorded on this: the results have a few of the words by chance",
+}
 _PARTS = ("own", "around", "meaning", "importance", "recency", "access")
 _Found = TypeVar("_Found", bound="Result | Related")
 
@@ -161,7 +165,7 @@ def _search(
 ) -> None:
     chosen = msgspec.structs.replace(filters, types=())  # `kinds` has the types
     is_cut = how.order == "relevance" and not snapshot.texts.semantic_model  # other orders and a model need all matches
-    most = how.limit or None if is_cut else None
+    most = max(how.limit, relevance.JUDGED) if how.limit and is_cut else None
     recorded = ranking.search(snapshot, query, memory.now, chosen, kinds, most) if kinds else []
     number, is_all = len(recorded), True
     if number == most:
@@ -173,9 +177,10 @@ def _search(
     instead = snapshot.texts.substitutes(query) if kinds else {}
     numbers = [result.number for result in shown if result.number]
     excerpts = snapshot.texts.excerpts(query, numbers)
+    verdict = relevance.verdict(snapshot, query, recorded, instead)
     if how.as_json:
         results = [_data(memory, result, excerpts.get(result.number)) for result in shown]
-        data = {"query": query, "instead": instead, "total": total, "results": results}
+        data = {"query": query, "instead": instead, "verdict": verdict, "total": total, "results": results}
         output.json("search", data, snapshot.faults, memory)
         return
     _note_words(query)
@@ -188,10 +193,15 @@ def _search(
         bodies = snapshot.texts.bodies(
             [r.number for r in shown if r.number and r.number not in excerpts and not r.record]
         )
-        below = [_below(excerpts.get(result.number), bodies.get(result.number, "")) for result in shown]
+        below = [
+            _turned_down(snapshot, result) or _below(excerpts.get(result.number), bodies.get(result.number, ""))
+            for result in shown
+        ]
         output.columns(rows, ({}, *output.RECORD_STYLES[:-1], _title_style(query)), below)
     more = _more(total - len(shown))
     output.rest(total, len(shown), "nothing matches", more if is_all else f"or {more}")
+    if recorded and verdict in _VERDICTS:
+        output.note(_VERDICTS[verdict])
 
 
 def _more(number: int) -> str:
@@ -235,6 +245,14 @@ def _row(result: Result) -> tuple[str, ...]:
         return *cells, title + (f"  (superseded by {successors})" if successors else "")
     opened = "" if result.kind in (PAGE, FILE) else f"  (`{result.opener}`)"
     return result.id, result.kind, "", result.title + opened
+
+
+def _turned_down(snapshot: Snapshot, result: Result) -> str:
+    """Return the line below a decision that was turned down: since when, for what and why; "" for any other result."""
+    from memctl.pages import reasons
+
+    line = reasons.turned_down(snapshot, result.record) if result.record is not None else ""
+    return _INDENT + output.plain(line) if line else ""
 
 
 def _below(excerpt: Excerpt | None, body: str) -> str:

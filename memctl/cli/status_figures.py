@@ -72,6 +72,8 @@ def figures_of(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str,
     figures = _of_records(memory, snapshot)
     size, budget = figures.pop("size"), memory.config.rehydrate_budget
     pages = (_cached_pages(memory, snapshot) if is_now else None) or _of_pages(memory, snapshot, is_now=is_now)
+    if is_now:
+        pages["last_session"] = _latest_session(memory, pages["last_session"])
     return pages | figures | {"pack": {"tokens": min(round(size / _BYTES_PER_TOKEN), budget), "budget": budget}}
 
 
@@ -158,6 +160,19 @@ def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
         intent = next(iter(page.lines.get(session_page.INTENT, ())), "")
         return {"id": page.id, "ended": session.ended, "intent": intent}
     return None
+
+
+def _latest_session(memory: Memory, known: dict[str, str] | None) -> dict[str, str] | None:
+    """Return the session that ended last, from the live states, or `known`, which has a page, if it is as new."""
+    if not (memory.hooks / SESSIONS).is_dir():
+        return known
+    from memctl.task import live_state  # most memories without hooks have no live state
+
+    ended = [state for state in live_state.read_latest(memory) if state.task.session and not state.is_running]
+    state = max(ended, key=lambda state: state.task.saved_at, default=None)
+    if state is None or (known is not None and known["ended"] >= state.task.saved_at):
+        return known
+    return {"id": state.key, "ended": state.task.saved_at, "intent": state.task.goal}
 
 
 def _of_records(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:

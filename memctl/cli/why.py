@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import click
 
 from memctl.cli import memory_access, output
-from memctl.cli.command import command, reading
+from memctl.cli.command import command, limit_option, reading
 from memctl.pages import file_query, provenance, why_answer
 from memctl.pages.line_references import LineReference
 from memctl.pages.provenance import (
@@ -23,9 +23,8 @@ from memctl.pages.provenance import (
     Reason,
     RelatedRecord,
     Why,
-    reason_of_commit,
-    reason_of_record,
 )
+from memctl.pages.reasons import reason_of_commit, reason_of_record
 from memctl.pages.why_answer import SHORT, Indirect
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -52,24 +51,18 @@ class _WhyRow(NamedTuple):
     ("memctl why src/old.py --at v1.0 --json", "Show what explained a file at the time of a release, as JSON."),
 )
 @click.argument("path", metavar="PATH[:LINE]")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    help="How many commits to read, and how many records to show; 0 means all.",
-)
+@limit_option(20, "How many commits to read, and how many records to show; 0 means all.")
 @reading
 def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at: str | None) -> None:
     """Show what explains a file, a line or a folder: sections, records, commits.
 
     The first line of the answer is the likeliest reason. For a LINE, first come the commit that added the line, and the
     records that refer to it, even if it had another number then. Then come records that name the file in their code
-    references, records that the file's text or its commits name, pages that refer to it, sections whose globs cover it,
-    records made in the session of the line's commit, and other commits. "Perhaps" lists records that do not name the
-    file but are about the same subject. The last session that changed the file is there with what it was asked. Of a
-    folder, records on it come before those on files in it, and commits are not read. PATH is relative to this folder or
-    to the top of the worktree, and may be a deleted file.
+    references, records that the file's text or its commits name, records whose text names the file, pages that refer to
+    it, sections whose globs cover it, records made in the session of the line's commit, and other commits. "Perhaps"
+    lists records that do not name the file but are about the same subject. The last session that changed the file is
+    there with what it was asked. Of a folder, records on it come before those on files in it, and commits are not read.
+    PATH is relative to this folder or to the top of the worktree, and may be a deleted file.
     """
     memory, snapshot = memory_access.read(ctx, at)
     commit = memory.repository.resolve(at) if at is not None else ""

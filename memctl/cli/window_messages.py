@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 # What both commands that make a conversation smaller are given.
 sized = options(
     click.argument("source", metavar="FILE|-"),
-    click.option("--target", type=click.IntRange(min=1), metavar="N", help="Leave at most N tokens of messages."),
-    click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens of messages."),
+    number_option("--target", metavar="N", help="Leave at most N tokens of messages."),
+    number_option("--free", metavar="N", help="Free at least N tokens of messages."),
     choice_option(
         "--policy", among=POLICIES, default="hybrid", help="The policy that decides which blocks to evict first."
     ),

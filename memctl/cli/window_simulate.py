@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,8 +15,7 @@ from memctl.tokens import model_windows
 from memctl.window import POLICIES
 
 if TYPE_CHECKING:
-    from memctl.tokens.count import Counter
-    from memctl.window import Replay, Simulation
+    from memctl.window import Comparison, Replay, Unmanaged
 
 
 def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[str]:
@@ -74,80 +73,53 @@ def simulate_command(
     """
     if target >= trigger:
         raise MemctlError("--target must be lower than --trigger", exit_code=USAGE)
-    from memctl.window import Simulation, reading
+    from memctl.window import Comparison, Simulation, Unmanaged, reading
 
     with lines(source) as stream:
         loaded = reading.load(stream, source, whole=True)
     counter = token_counter.counter_for(model, loaded.model, memory_access.memory_if_any(ctx))
-    broken = messages.broken_in(loaded.transcript)
     simulation = Simulation(loaded.parse(counter).blocks, counter)
     if not simulation.curve:
         raise MemctlError(
             f"{source} has no answer of a model, so there are no requests to replay", "give a transcript of a session"
         )
+    unmanaged = Unmanaged(sum(simulation.curve), max(simulation.curve), simulation.curve)
     replays = [simulation.replay(policy, budget, trigger=trigger, target=target) for policy in policies]
+    result = Comparison(
+        source, counter.family.name, budget, trigger, target, messages.broken_in(loaded.transcript),
+        len(simulation.curve), unmanaged, replays,
+    )  # fmt: skip
     if as_json:
-        data = {
-            "source": source,
-            "model": counter.family.name,
-            "budget": budget,
-            "trigger": trigger,
-            "target": target,
-            "broken_lines": broken,
-            "requests": len(simulation.curve),
-            "unmanaged": {"tokens": sum(simulation.curve), "peak": max(simulation.curve), "curve": simulation.curve},
-            "policies": [_data(replay) for replay in replays],
-        }
-        output.json("window_simulation", data)
-        return
-    _print(simulation, replays, counter, budget, f"eviction starts above {trigger:.0%} of it and ends at {target:.0%}")
-    messages.warn_of_broken(broken)
+        output.json("window_simulation", result)
+    else:
+        _print(result)
+        messages.warn_of_broken(result.broken_lines)
 
 
-def _print(simulation: Simulation, replays: list[Replay], counter: Counter, budget: int, how: str) -> None:
-    peak = max(simulation.curve)
+def _print(result: Comparison) -> None:
+    from memctl.window import Curve, curve
+
+    unmanaged = result.unmanaged
     output.text(
-        f"without eviction: {len(simulation.curve):,} requests with {sum(simulation.curve):,} tokens of "
-        f"{counter.family.name}, at most {peak:,} each; budget of a request: {budget:,} tokens; {how}"
+        f"without eviction: {result.requests:,} requests with {unmanaged.tokens:,} tokens of {result.model}, at most "
+        f"{unmanaged.peak:,} each; budget of a request: {result.budget:,} tokens; eviction starts above "
+        f"{result.trigger:.0%} of it and ends at {result.target:.0%}"
     )
     head = ("policy", "saved", "share", "peak", "evictions", "over", "regrets/100", "tokens/100")
-    output.columns([head, *(_row(replay) for replay in replays)])
+    output.columns([head, *(_row(replay, unmanaged) for replay in result.policies)])
     output.text()
-    output.columns(
-        [
-            ("unmanaged", _curve(simulation.curve, peak)),
-            *((replay.policy.value, _curve(replay.curve, peak)) for replay in replays),
-        ]
-    )
+    curves = [("unmanaged", unmanaged.curve), *((replay.policy.value, replay.curve) for replay in result.policies)]
+    output.columns([(name, curve.sparkline(Curve(points=points), unmanaged.peak)) for name, points in curves])
 
 
-def _data(replay: Replay) -> dict[str, Any]:
-    return {
-        "policy": replay.policy.value,
-        "tokens": replay.managed,
-        **output.fields(replay, "saved peak evictions over_budget regrets regret_tokens curve"),
-        "blocks_evicted": replay.evicted,
-        "regrets_per_100_requests": replay.per_hundred(replay.regrets),
-        "regret_tokens_per_100_requests": replay.per_hundred(replay.regret_tokens),
-    }
-
-
-def _row(replay: Replay) -> tuple[str, ...]:
-    share = replay.saved / replay.unmanaged if replay.unmanaged else 0.0
+def _row(replay: Replay, unmanaged: Unmanaged) -> tuple[str, ...]:
     return (
         replay.policy.value,
         f"{replay.saved:,}",
-        f"{share:.0%}",
+        f"{replay.saved / unmanaged.tokens if unmanaged.tokens else 0.0:.0%}",
         f"{replay.peak:,}",
         f"{replay.evictions:,}",
         f"{replay.over_budget:,}",
-        f"{replay.per_hundred(replay.regrets):,}",
-        f"{replay.per_hundred(replay.regret_tokens):,}",
+        f"{replay.regrets_per_100_requests:,}",
+        f"{replay.regret_tokens_per_100_requests:,}",
     )
-
-
-def _curve(points: tuple[int, ...], most: int) -> str:
-    """Return the curve in one line, on a scale that all curves share."""
-    from memctl.window import Curve, curve
-
-    return curve.sparkline(Curve(points=points), most)

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import msgspec
 
+from memctl import window
 from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, flag_option, json_option, number_option, options
@@ -21,26 +22,6 @@ from memctl.store import files, output_file
 from memctl.text.phrases import quantity
 from memctl.tokens import model_windows
 from memctl.transcript import claude_code
-from memctl.window import (
-    METRICS,
-    MODEL_REPORTED,
-    Alert,
-    AlertLevel,
-    ContextHealthMonitor,
-    HealthSnapshot,
-    Limit,
-    PressureReading,
-    PressureZone,
-    SeenConversation,
-    Status,
-    Thresholds,
-    Trend,
-    curve,
-    health,
-    limits,
-    performance,
-    status,
-)
 
 _OF_LIMIT = ("model", "window", "host", "max_output")  # the options that tell how much fits
 
@@ -53,7 +34,7 @@ looking = options(
     messages.window_option,
     click.option(
         "--host",
-        type=click.Choice(limits.HOSTS),
+        type=click.Choice(window.limits.HOSTS),
         help="The program that runs the agent and compacts its window. [default: claude-code for a transcript]",
     ),
     number_option(
@@ -89,22 +70,22 @@ class WindowSource:
         self._usual: float | None = None  # tokens that a request adds in the user's other sessions
         self.config, self._usable = window_limit.settings(values["settings"], self._memory)
 
-    def look(self) -> tuple[SeenConversation, Limit, Status]:
+    def look(self) -> tuple[window.SeenConversation, window.Limit, window.Status]:
         """Return the conversation in the file, the window's size with the tokens usable of it, and how full it is.
 
         The file is read line by line, since a transcript may be large. Raises MemctlError if it can't be read.
         """
         model = self._values["model"]
         with lines(self.file) as stream:
-            seen = status.read(
+            seen = window.status.read(
                 stream, self.file, lambda named: token_counter.counter_for(None, model or named, self._memory)
             )
         limit = window_limit.of_conversation(
             seen, self._usable, self._memory, **{name: self._values[name] for name in _OF_LIMIT}
         )
         if self._usual is None:
-            self._usual = status.usual_growth(self.file) if seen.is_transcript else 0.0
-        return seen, limit, status.judge(seen, limit, self.config, self._usual)
+            self._usual = window.status.usual_growth(self.file) if seen.is_transcript else 0.0
+        return seen, limit, window.status.judge(seen, limit, self.config, self._usual)
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
@@ -159,7 +140,9 @@ def status_command(
     seen, limit, result = source.look()
     if picture:
         thresholds = source.config.pressure.thresholds
-        drawn = curve.svg(seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(result.reading)}")
+        drawn = window.curve.svg(
+            seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(result.reading)}"
+        )
         if picture == "-":
             output.text(drawn, newline=False)
             return
@@ -196,17 +179,17 @@ def _stamp(file: str) -> tuple[int, int] | None:
     return info.st_mtime_ns, info.st_size
 
 
-def _headline(reading: PressureReading) -> str:
+def _headline(reading: window.PressureReading) -> str:
     return f"{reading.zone.value}, {reading.current_tokens:,} of {reading.max_tokens:,} tokens"
 
 
-def _print(source: WindowSource, seen: SeenConversation, limit: Limit, result: Status) -> None:
+def _print(source: WindowSource, seen: window.SeenConversation, limit: window.Limit, result: window.Status) -> None:
     reading = result.reading
     output.text(output.name(source.file))
     zone = click.style(reading.zone.value.upper(), fg=window_limit.ZONE_COLOURS[reading.zone.value], bold=True)
     origin = (
         "reported by the model"
-        if reading.source == MODEL_REPORTED
+        if reading.source == window.MODEL_REPORTED
         else f"counted here as for {seen.counter.family.name}"
     )
     output.styled(
@@ -214,7 +197,7 @@ def _print(source: WindowSource, seen: SeenConversation, limit: Limit, result: S
         f"of the {limit.usable:,} {_fits(limit)}"
     )
     output.text(f"{_growth(reading, source.config.pressure.velocity_window)}{_until_red(reading)}\n")
-    output.columns([(part.name, curve.bar(_share(part)), _use(part)) for part in result.parts])
+    output.columns([(part.name, window.curve.bar(_share(part)), _use(part)) for part in result.parts])
     _print_curve(seen, limit)
     if result.largest:
         output.text("\nlargest results of tools")
@@ -226,13 +209,13 @@ def _print(source: WindowSource, seen: SeenConversation, limit: Limit, result: S
     messages.warn_of_rest(seen)
 
 
-def _fits(limit: Limit) -> str:
+def _fits(limit: window.Limit) -> str:
     if limit.usable != limit.window:
         return f"at which the host compacts a window of {limit.window:,}{' (size assumed)' if limit.is_assumed else ''}"
     return "assumed to fit" if limit.is_assumed else "that fit"
 
 
-def _growth(reading: PressureReading, steps: int) -> str:
+def _growth(reading: window.PressureReading, steps: int) -> str:
     """Return the burn rate, as in `window health`, and the forecasts from it and from the usual growth."""
     if reading.forecast_tokens_per_turn <= 0:
         return ""
@@ -245,9 +228,9 @@ def _growth(reading: PressureReading, steps: int) -> str:
     return ", ".join(parts) + (f", {expected} expected; " if expected != rate else "; ")
 
 
-def _until_red(reading: PressureReading) -> str:
+def _until_red(reading: window.PressureReading) -> str:
     turns = reading.turns_until_red
-    if reading.zone is PressureZone.RED:
+    if reading.zone is window.PressureZone.RED:
         return "red now"
     if turns is None:
         unknown = "the growth of the window is not known well enough to say when the zone will be red"
@@ -257,7 +240,7 @@ def _until_red(reading: PressureReading) -> str:
     )
 
 
-def _use(part: status.ComponentUse) -> str:
+def _use(part: window.status.ComponentUse) -> str:
     """Return what a component uses of its budget, and by how much it is over it."""
     over = part.used - part.limit
     if not part.components:
@@ -265,29 +248,29 @@ def _use(part: status.ComponentUse) -> str:
     return f"{part.used:,} of {part.limit:,}" + (f", {over:,} over its budget" if over > 0 else "")
 
 
-def _share(part: status.ComponentUse) -> float:
+def _share(part: window.status.ComponentUse) -> float:
     return part.used / part.limit if part.limit else float(part.used > 0)
 
 
-def _print_curve(seen: SeenConversation, limit: Limit) -> None:
+def _print_curve(seen: window.SeenConversation, limit: window.Limit) -> None:
     seen_curve = seen.curve
     if seen_curve.points:
         cuts = len(seen_curve.compactions)
-        compacted = f", compacted {quantity(cuts, 'time')} ({curve.MARK})" if cuts else ""
+        compacted = f", compacted {quantity(cuts, 'time')} ({window.curve.MARK})" if cuts else ""
         output.text(f"\n{quantity(len(seen_curve.points), 'request')}{compacted}")
-        output.text(curve.sparkline(seen_curve, limit.usable))
+        output.text(window.curve.sparkline(seen_curve, limit.usable))
 
 
-def _large_row(large: status.Large) -> tuple[str, ...]:
+def _large_row(large: window.status.Large) -> tuple[str, ...]:
     line = f"line {large.line}" if large.line else ""
     return (f"{large.tokens:,}", large.tool or "?", f"turn {large.turn}", line, large.about)
 
 
-def _suited(limit: Limit, thresholds: Thresholds, reading: PressureReading) -> str:
+def _suited(limit: window.Limit, thresholds: window.Thresholds, reading: window.PressureReading) -> str:
     """Return a hint if thresholds that suit the window's size would put it into another zone than the defaults do."""
-    suited = Thresholds.suited_to(limit.window)
+    suited = window.Thresholds.suited_to(limit.window)
     zone = suited.zone(reading.utilization_pct / 100)
-    if thresholds != Thresholds() or zone is reading.zone:
+    if thresholds != window.Thresholds() or zone is reading.zone:
         return ""
     values = ", ".join(f"{name} {getattr(suited, name):.2f}" for name in ("yellow", "orange", "red"))
     where = "pressure.thresholds under `window` in config.yaml"
@@ -296,7 +279,9 @@ def _suited(limit: Limit, thresholds: Thresholds, reading: PressureReading) -> s
     )
 
 
-def _data(source: WindowSource, seen: SeenConversation, limit: Limit, result: Status) -> dict[str, Any]:
+def _data(
+    source: WindowSource, seen: window.SeenConversation, limit: window.Limit, result: window.Status
+) -> dict[str, Any]:
     plain = msgspec.to_builtins
     return {
         "file": output.name(source.file),
@@ -306,13 +291,13 @@ def _data(source: WindowSource, seen: SeenConversation, limit: Limit, result: St
         "components": [{**plain(part), "share": round(_share(part), 3)} for part in result.parts],
         "largest_results": plain(result.largest),
         "curve": {"points": seen.curve.points, "compactions": plain(seen.curve.compactions)},
-        "suited_thresholds": plain(Thresholds.suited_to(limit.window)),
+        "suited_thresholds": plain(window.Thresholds.suited_to(limit.window)),
         "not_counted": seen.conversation.uncounted,
         "broken_lines": messages.broken_in(seen.transcript),
     }
 
 
-_ALERT_COLOURS = {AlertLevel.CRITICAL: "red", AlertLevel.WARNING: "yellow", AlertLevel.INFO: None}
+_ALERT_COLOURS = {window.AlertLevel.CRITICAL: "red", window.AlertLevel.WARNING: "yellow", window.AlertLevel.INFO: None}
 _MOST_NAMED = 6  # requests
 _PERCENT = ("utilization", "fidelity_score", "tool_result_bloat")
 
@@ -336,45 +321,45 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **val
     source = WindowSource(ctx, file, values)
     seen, limit, result = source.look()
     monitoring = source.config.health_monitoring
-    begun: list[tuple[int, Alert]] = []
-    monitor = ContextHealthMonitor(
+    begun: list[tuple[int, window.Alert]] = []
+    monitor = window.ContextHealthMonitor(
         thresholds=monitoring.alerts,
         metrics=monitoring.metrics,
         on_alert=lambda alert: begun.append((monitor.history[-1].turn, alert)),
     )
     for snapshot in result.history:
         monitor.observe(snapshot)
-    last = result.history[-1] if result.history else HealthSnapshot()
+    last = result.history[-1] if result.history else window.HealthSnapshot()
     alerts, trends = monitor.check_alerts(), monitor.trend_report()
     if as_json:
         plain = msgspec.to_builtins
         data = {"file": output.name(source.file), "snapshot": plain(last), "alerts": plain(alerts)}
         data["begun"] = [{"turn": turn, **plain(alert)} for turn, alert in begun]
         data["broken_lines"] = messages.broken_in(seen.transcript)
-        data["performance"] = plain(performance.measure(seen.transcript)) if seen.transcript else None
+        data["performance"] = plain(window.performance.measure(seen.transcript)) if seen.transcript else None
         output.json("window_health", {**data, "watch": plain(_watched(last, alerts)), "trends": plain(trends)})
     else:
         output.text(output.name(source.file))
-        output.columns([_row(name, last, trends[name]) for name in METRICS])
+        output.columns([_row(name, last, trends[name]) for name in window.METRICS])
         for alert in (*alerts, *_watched(last, alerts)):
             level = click.style(
-                alert.level.value, fg=_ALERT_COLOURS[alert.level], bold=alert.level is not AlertLevel.INFO
+                alert.level.value, fg=_ALERT_COLOURS[alert.level], bold=alert.level is not window.AlertLevel.INFO
             )
             output.styled(f"\n{level}: {alert.message}\n  {alert.action}")
         if not alerts:
             output.text("\nno alarms")
         _print_past(begun, {alert.metric for alert in alerts})
         if seen.transcript:
-            print_performance(performance.measure(seen.transcript))
+            print_performance(window.performance.measure(seen.transcript))
     window_limit.warn_of(limit)
     messages.warn_of_rest(seen)
     ctx.exit(REFUSED if alerts else OK)
 
 
-def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:
+def _print_past(begun: list[tuple[int, window.Alert]], now: set[str]) -> None:
     """Print earlier alarms, with the requests at which they began."""
     rows = []
-    for metric in METRICS:
+    for metric in window.METRICS:
         turns = [turn for turn, alert in begun if alert.metric == metric]
         turns = turns[:-1] if metric in now else turns
         if turns:
@@ -386,14 +371,14 @@ def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:
         output.columns(rows)
 
 
-def _watched(last: HealthSnapshot, alerts: list[Alert]) -> list[Alert]:
+def _watched(last: window.HealthSnapshot, alerts: list[window.Alert]) -> list[window.Alert]:
     """Return the metrics that are outside of their healthy range without an alarm."""
     alarming = {alert.metric for alert in alerts}
-    return [alert for alert in health.watch(last) if alert.metric not in alarming]
+    return [alert for alert in window.health.watch(last) if alert.metric not in alarming]
 
 
-def _row(name: str, last: HealthSnapshot, trend: Trend) -> tuple[str, ...]:
-    return (name, _format(name, last.value(name)), trend.direction.replace("_", " "), METRICS[name].measures)
+def _row(name: str, last: window.HealthSnapshot, trend: window.Trend) -> tuple[str, ...]:
+    return (name, _format(name, last.value(name)), trend.direction.replace("_", " "), window.METRICS[name].measures)
 
 
 def _format(name: str, value: float | None) -> str:

@@ -20,6 +20,7 @@ from memctl.exchange import relative_links
 from memctl.record import content_fields
 from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import DECISION, Field
+from memctl.record.record import ADR
 from memctl.statements import labels
 from memctl.text import headings, timestamps
 from memctl.text.headings import HeadedPart
@@ -180,7 +181,7 @@ def _opening(field: Field, form: Form) -> str:
     return f"## {_SECTIONS[form][field.name]}"
 
 
-KEY = "adr"  # the key of the front matter with an AdrOrigin
+KEY = ADR  # the key of the front matter with an AdrOrigin
 Span = tuple[int, int]
 _ENDS = ("\n", "\ufeff")
 

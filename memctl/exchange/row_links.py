@@ -155,9 +155,14 @@ class RowLinks:
     def _change(self, record: Record, relation: str, own: str) -> None:
         """Add an end of a link to an existing record; raises MemctlError if it can't have it."""
         _, values = self._changes.setdefault(record.id, (record, {}))
-        current = values.get(relation, getattr(record, relation))
+        current = self._ends(record, relation)
         if own not in current:
             values |= {**links.end(record, relation, own), relation: [*current, own]}
+
+    def _ends(self, record: Record, relation: str) -> list[str]:
+        """Return the links of an existing record, with those that the import adds."""
+        changed: list[str] = self._changes.get(record.id, (record, {}))[1].get(relation, getattr(record, relation))
+        return changed
 
     def _break_circles(self) -> None:
         """Remove links by which records supersede, block or contain each other in a circle.
@@ -169,7 +174,8 @@ class RowLinks:
                 self._problems.add_link(f"{relation}: the links form a circle: {' -> '.join([*circle, circle[0]])}")
                 if self._problems.is_strict:
                     break
-                self._unlink(relation, circle[0], circle[1 % len(circle)])
+                place = next(place for place, identifier in enumerate(circle) if identifier in self._new())
+                self._unlink(relation, circle[place], circle[(place + 1) % len(circle)])
 
     def _new(self) -> set[str]:
         """Return the ids of the rows that become new records."""
@@ -182,19 +188,27 @@ class RowLinks:
         known = {memory_id: record.id for memory_id, record in self._by_memory_id.items()}
         new = {row.values["memory_id"]: row.values["id"] for row in self._rows}
         for record in self._snapshot.records:
-            edges[record.id] += [known.get(record.parent_memory_id or "")] if is_parent else getattr(record, relation)
+            edges[record.id] += (
+                [known.get(record.parent_memory_id or "")] if is_parent else self._ends(record, relation)
+            )
         for row in self._rows:
             value = row.values.get(relation)
             edges[row.values["id"]] += [new.get(value) or known.get(str(value))] if is_parent else value or []
         return {identifier: list(filter(None, targets)) for identifier, targets in edges.items()}
 
     def _unlink(self, relation: str, start: str, end: str) -> None:
-        """Remove both ends of a link between two records, where an end is that of a row."""
+        """Remove both ends of a link between two records, where the import adds them."""
         for identifier, name, other in ((start, relation, end), (end, _CIRCLES.get(relation, ""), start)):
             row = self._by_id.get(identifier)
-            if row is None or not name:
+            if row is None:
+                record, values = self._changes.get(identifier, (None, {}))
+                if record is not None and other in values.get(name, ()):
+                    values[name] = [one for one in values[name] if one != other]
+                    if values[name] == getattr(record, name):
+                        values.clear()
+            elif not name:
                 continue
-            if name == "parent_memory_id":
+            elif name == "parent_memory_id":
                 del row.values[name]
             elif other in (row.values.get(name) or ()):
                 row.values[name].remove(other)

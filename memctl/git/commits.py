@@ -233,17 +233,18 @@ def _commit_only(
     verified = repository.flag("memctl.verify", default=True)
     verify = [] if verified else ["--no-verify"]
     deadline = time.monotonic() + _LOCK_PATIENCE
-    args = ["commit", "--only", "--quiet", "--cleanup=whitespace", *verify, "-m", message, *index_lock.FROM_STDIN]
     variables = {**dates, git.COMMITTING: str(os.getpid()), **IndexLock(repository).variables}
-    # A hook stages what it formats only in the commit; the user's index would revert it.
-    reset = verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit())
+    may_change = verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit())
     while True:
-        process = git.start_writing(args, repository.top, variables)  # it does nothing before it gets the paths
+        process = None
         try:
-            with index_lock.hold(repository, files, process.pid) as held:
-                publish = partial(held.publish_if_moved, files if reset else ())
-                git.finish(process, args, index_lock.pathspecs(files), publish)
-                publish()
+            with index_lock.prepare(repository, files, hooks=may_change) as held:
+                args = ["commit", "--only", "--quiet", "--cleanup=whitespace", *verify, "-F", "-", *held.path_options()]
+                process = git.start_writing(args, repository.top, variables)
+                # Git reads the message after the pre-commit hook; an empty line shows when.
+                git.feed(process, b"\n", is_last=False)
+                git.finish(process, args, None, partial(held.guard, process, message.encode()))
+                held.publish_if_moved()
                 return repository.branch()[1], held.added
         except git.GitFailed as error:
             lock = _blocking_lock(repository, error)
@@ -258,7 +259,8 @@ def _commit_only(
                 raise BranchMoved from None  # the refusal may be that the branch has all files by now
             raise CommitPending(*_refusal(repository, error)) from None
         finally:
-            git.end(process)
+            if process is not None:
+                git.end(process)
 
 
 def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 16  # bytes that are read at once
 _LAST_BLOCKS = 16  # blocks read once a program has ended: as much as a pipe can hold, 1 MiB (pipe(7))
 _LOOK_AFTER = 10  # ms after which a program is looked at again that prints nothing
+_MEANWHILE = 3  # ms after which what runs meanwhile is called again, while the user's Git waits for its lock
 _WNOHANG = getattr(os, "WNOHANG", 0)
 _SIGKILL = 9  # SIGKILL: the module `signal` makes an enum of 64 names
 # SIGPIPE and SIGXFSZ, which Python ignores: programs that Git runs, such as a hook with `yes | head`, need them.
@@ -105,8 +106,9 @@ class Process:
     ) -> tuple[bytes, bytes]:
         """Write `data` to the program's input, wait for its end, and return the rest of its stdout and stderr.
 
-        `meanwhile` is called again and again until then. A process that the program leaves behind, such as the master
-        of an SSH connection or a watcher that a hook started, is not waited for, even if it keeps the streams open.
+        `meanwhile` is called again and again until then, and closes `stdin`. A process that the program leaves behind,
+        such as the master of an SSH connection or a watcher that a hook started, is not waited for, even if it keeps
+        the streams open.
         """
         if self.returncode is not None:
             return b"", b""
@@ -125,8 +127,10 @@ class Process:
         `communicate` returns what it prints on standard error meanwhile.
         """
         out, err, rest = self.stdout.fileno(), self.stderr.fileno(), memoryview(data or b"")
+        if not rest and meanwhile is None:
+            self._close_stdin()
         poll, reading = self._poll(has_input=bool(rest)), {out, err}
-        pause = None if self._pidfd >= 0 and meanwhile is None else _LOOK_AFTER
+        pause = (None if self._pidfd >= 0 else _LOOK_AFTER) if meanwhile is None else _MEANWHILE
         left = _LAST_BLOCKS  # once the program has ended, others may print for ever
         while (reading or rest) and left:
             ready = {number for number, _ in poll.poll(pause)}
@@ -165,8 +169,6 @@ class Process:
             with suppress(BrokenPipeError):
                 self.stdin.flush()
             poll.register(self.stdin.fileno(), select.POLLOUT)
-        else:
-            self._close_stdin()
         return poll
 
     def _feed(self, rest: memoryview) -> memoryview:
@@ -260,9 +262,12 @@ def folders_by_environment(folder: Path) -> tuple[Path, Path] | None:
 def _worktree_setting(git_dir: Path) -> str:
     """Return the value of core.worktree in the config file of a Git directory; "" if it has none."""
     with suppress(OSError):
+        section = ""
         for line in (git_dir / "config").read_text("utf-8", "replace").splitlines():
+            if line.lstrip().startswith("["):
+                section = line.strip()[1:].partition("]")[0].lower()
             name, _, value = line.partition("=")
-            if name.strip().lower() == "worktree":
+            if section == "core" and name.strip().lower() == "worktree":
                 return os.path.join(git_dir, value.strip().strip('"'))
     return ""
 
@@ -299,14 +304,38 @@ def finish(
 ) -> bytes:
     """Wait until a started git command ends, and return its output; `stdin` is what it gets as input.
 
-    `meanwhile` is called again and again until then (not on Windows).
+    `meanwhile` is called again and again until then, on Windows once, before; it closes the command's input.
     Raises GitFailed if the command fails. `args` are the arguments it was started with, for the error's message.
     """
+    if meanwhile is not None and not isinstance(process, Process):
+        meanwhile = meanwhile()
     out, err = process.communicate(stdin, meanwhile) if meanwhile else process.communicate(stdin)
     if process.returncode:
         answer, printed = err.decode(errors="replace"), out.decode(errors="replace")
         raise GitFailed(args, process.returncode, answer or printed, printed if answer else "")
     return out
+
+
+def has_read(process: Process) -> bool:
+    """Return whether a command has read all that was written to its input; also where the system does not tell."""
+    assert process.stdin is not None
+    try:
+        import fcntl
+        import termios
+
+        return not any(fcntl.ioctl(process.stdin.fileno(), termios.FIONREAD, bytes(4)))
+    except (ImportError, OSError):
+        return True
+
+
+def feed(process: Process, data: bytes, *, is_last: bool = True) -> None:
+    """Write to the input of a command, and close the input if that is the last; an ended command is no error."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(data)
+        process.stdin.flush()
+        if is_last:
+            process.stdin.close()
 
 
 def finish_within(process: Process, args: Sequence[str], seconds: float) -> bytes:

@@ -14,6 +14,8 @@ ALL, RECORDS, NONE = "all", "records", "none"
 # Values of the former boolean setting; for Git a setting without a value is true.
 _BOOLEANS = {"true": ALL, "yes": ALL, "on": ALL, "1": ALL, "": ALL, "false": NONE, "no": NONE, "off": NONE, "0": NONE}
 
+_ON_BRANCH = tuple(f":(glob)**/.memory/{folder}/**" for folder in ("sessions", "checkpoints"))
+
 
 class UnknownValue(MemctlError):
     """Raised if the setting memctl.hookCommits has a value that memctl does not know."""
@@ -37,9 +39,15 @@ def mode(repository: Repository) -> str:
 
 
 def default(repository: Repository) -> str:
-    """Return the default of memctl.hookCommits: RECORDS on a branch with an upstream, else ALL."""
+    """Return the default of memctl.hookCommits: RECORDS, but ALL where the branch has pages of sessions or checkpoints.
+
+    Earlier versions committed these to a branch without an upstream, where they stay together.
+    """
     branch = repository.branch()[0].removeprefix("refs/heads/")
-    return RECORDS if repository.branch_settings.get(f"branch.{branch}.merge") else ALL
+    if repository.branch_settings.get(f"branch.{branch}.merge"):
+        return RECORDS
+    found = git.try_read(["ls-files", "--", *_ON_BRANCH], repository.top, {"GIT_LITERAL_PATHSPECS": "0"})
+    return ALL if found else RECORDS
 
 
 def decide(repository: Repository) -> str:

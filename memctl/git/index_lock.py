@@ -1,8 +1,8 @@
 """Git's lock on the index, held from before a branch moves until the index has the committed files.
 
-`git commit` does the same: it prepares the new index in another file, moves the branch, and then renames the file to
-the index. So no commit of the user can contain files that are being committed here, and nothing stays staged if the
-branch does not move.
+`git commit` does nearly the same: it prepares the new index in another file, moves the branch, and then renames the
+file to the index; the lock is not held here while a pre-commit hook runs (`IndexLock.guard`). So no commit of the user
+can contain files that are being committed here, and nothing stays staged if the branch does not move.
 
 The lock is the file `index.lock` beside the index. Before it is made, its text is written to a file in memctl's folder,
 the note, which names the paths, the commit before, and the Git process that moves the branch. So a lock of a killed
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -28,6 +28,8 @@ PATIENCE = 4.0  # seconds to wait for another git process that holds the index
 _ORPHAN_PATIENCE = 5.0  # seconds to wait for a Git process whose memctl was killed; hooks may keep it from ending
 _TRIES = 4  # times that the next index is prepared without the lock; beside a loop of commits the last one is with it
 _PAUSE = 0.005  # seconds between two tries to get the lock
+_RAW = ("-z", "--raw", "--no-renames")
+_DIFFERENCES = ("diff-tree", "--stdin", "-r", "--no-commit-id", *_RAW)  # of commits that it is given from their parents
 # The options with which a Git command reads `pathspecs` from its standard input.
 FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 
@@ -61,8 +63,11 @@ class IndexLock:
         self._note, self._next = repository.private / INDEX_NOTE, repository.private / _NEXT
         self.head = "", ""
         self.added: list[str] = []
-        self._is_published = False
+        self._is_held = self._is_published = self.is_unfinished = False
+        self._files: Sequence[str] = ()  # that are committed
         self._stamp = b""  # of the user's index that was copied
+        self._looking: git.Process | None = None
+        self._staged = b""  # how the files differ between HEAD and the next index, as Git's raw format has it
 
     @property
     def variables(self) -> dict[str, str]:
@@ -74,12 +79,41 @@ class IndexLock:
 
         The files whose content is None are left out. Conflicts in the files are resolved by it.
         """
+        self._files = list(files)
         self.copy()
         if specs := pathspecs(path for path, content in files.items() if content is not None):
             git.write(["add", "--sparse", "--force", *FROM_STDIN], self._repository.top, specs, self.variables)
         if specs := pathspecs(path for path, content in files.items() if content is None):
             options = ("--cached", "--force", "--quiet", "--sparse", "--ignore-unmatch")
             git.write(["rm", *options, *FROM_STDIN], self._repository.top, specs, self.variables)
+
+    def path_options(self) -> list[str]:
+        """Return the options with which a Git command reads the paths of the staged files from a file."""
+        file = self._next.with_name(f"{_NEXT}-paths")
+        file.write_bytes(pathspecs(self._files))
+        return [f"--pathspec-from-file={file}", "--pathspec-file-nul"]
+
+    def watch(self) -> None:
+        """Note what is staged of the files, so that `publish_if_moved` sees if a hook commits something else.
+
+        The Git process that will look at the commit is started before the index is locked.
+        """
+        self._looking = git.start_answering(_DIFFERENCES, self._repository.top)
+        args = ["diff-index", "--cached", *_RAW, "HEAD", "--"]
+        groups = trees.batched(self._files)
+        found = (git.try_read([*args, *some], self._repository.top, self.variables) for some in groups)
+        self._staged = b"".join(part or b"" for part in found)
+
+    def guard(self, process: git.Process, message: bytes) -> None:
+        """Take one step beside a `git commit` that uses the next index; called again and again until it ends.
+
+        The index is locked only once Git waits for the message, which it reads after the pre-commit hook.
+        """
+        if self._is_held:
+            self.publish_if_moved()
+        elif git.has_read(process):
+            self.take(self._files, process.pid)
+            git.feed(process, message)
 
     def restage(self, files: Mapping[str, bytes | None]) -> None:
         """Prepare the next index again if the user's index has changed since."""
@@ -106,41 +140,50 @@ class IndexLock:
         self.replace_index()
         self.release()
 
-    def publish_if_moved(self, reset: Iterable[str]) -> None:
+    def publish_if_moved(self) -> None:
         """Replace the user's index once HEAD has moved and Git has written the next index, and end the lock.
 
-        The user's Git need not wait for a post-commit hook. The hook finds the next index where it was. The files
-        `reset` get their versions in HEAD, since another hook may have changed them in the commit. Called again, this
-        does nothing.
+        The user's Git need not wait for a post-commit hook. The hook finds the next index where it was. The files that
+        another hook has changed in the commit get their versions in HEAD. Called again, this does nothing.
         """
         writing = self._next.with_name(f"{_NEXT}.lock")
         if self._is_published or self._repository.branch() == self.head:
             return
         if writing.exists():  # looked for after the branch: Git makes this file before it moves the branch
             return
-        if reset:
-            with suppress(git.GitFailed):  # the commit is made all the same
-                self.added = self._added_by_hooks(reset)
-                self.reset([*reset, *self.added])
-        copy = self._next.with_name(f"{_NEXT}-copy")
-        _copy(self._next, copy)
-        os.replace(copy, self._index)
+        try:
+            is_current = self.is_current
+            if self._is_changed_by_hooks() or not is_current:
+                if not is_current:  # the user has staged something while a hook ran
+                    self._copy_index()
+                self.reset([*self._files, *self.added])
+        except git.GitFailed:  # the commit is made all the same
+            self.is_unfinished = True
+        else:
+            copy = self._next.with_name(f"{_NEXT}-copy")
+            _copy(self._next, copy)
+            os.replace(copy, self._index)
         self.unlock()
         self._is_published = True
 
-    def _added_by_hooks(self, files: Iterable[str]) -> list[str]:
-        """Return the paths in the commit that are not of `files`, and that the user has not staged; raises GitFailed.
+    def _is_changed_by_hooks(self) -> bool:
+        """Return whether a hook has changed the commit, and find out which other files it added; raises GitFailed.
 
-        A hook such as `git add -u` changes only the index of the commit, so the user's index would revert them.
+        A hook such as `git add -u` changes only the index of the commit, so the user's index would revert them. Files
+        that the user has staged stay staged.
         """
-        parent, top = self.head[1], self._repository.top
-        if not parent:
-            return []
-        names = ["-z", "--name-only", "--no-renames"]
-        committed = git.read(["diff-tree", "-r", *names, parent, "HEAD"], top)
-        staged = git.read(["diff-index", "--cached", *names, parent], top, extra=self.variables)
-        others = set(committed.split(b"\0")) - set(staged.split(b"\0")) - {b""}
-        return sorted({git.decode_path(path) for path in others} - set(files))
+        if self._looking is None:
+            return False
+        commit = self._repository.branch()[1].encode()
+        committed = git.finish(self._looking, _DIFFERENCES, commit + b"\n")
+        if committed == self._staged:
+            return False
+        if parent := self.head[1]:
+            args = ["diff-index", "--cached", *_RAW, parent]
+            staged = git.read(args, self._repository.top, extra=self.variables)
+            others = set(committed.split(b"\0")[1::2]) - set(staged.split(b"\0")[1::2])
+            self.added = sorted({git.decode_path(path) for path in others} - set(self._files))
+        return True
 
     def replace_index(self) -> None:
         """Replace the user's index by the next one."""
@@ -149,6 +192,9 @@ class IndexLock:
     def copy(self) -> None:
         """Make the next index a copy of the user's index."""
         self._remove_leftovers()
+        self._copy_index()
+
+    def _copy_index(self) -> None:
         self._stamp = self._find_stamp()
         with suppress(FileNotFoundError):
             _copy(self._index, self._next)
@@ -172,6 +218,7 @@ class IndexLock:
             private_files.replace_file(self._note, msgspec.json.encode(note))
             if self.make():
                 if self._repository.branch() == self.head:
+                    self._is_held = True
                     return
                 self.lock.unlink()
             elif time.monotonic() > deadline:
@@ -197,6 +244,8 @@ class IndexLock:
     def release(self, *, keep_note: bool = False) -> None:
         """Remove the lock and what was prepared; with `keep_note` the next memctl will look at the index again."""
         self.unlock()
+        if self._looking is not None:
+            git.end(self._looking)
         self._remove_leftovers()
         if not keep_note:
             self._note.unlink(missing_ok=True)
@@ -225,6 +274,24 @@ def _copy(source: Path, target: Path) -> None:
     target.write_bytes(source.read_bytes())
     os.chmod(target, status.st_mode & 0o777)
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@contextmanager
+def prepare(repository: Repository, files: Mapping[str, bytes | None], *, hooks: bool) -> Iterator[IndexLock]:
+    """Prepare the next index with `files` for a `git commit` in the `with` block, which locks the index by `guard`.
+
+    They are bytes by path, None for a deletion. `hooks` says that a pre-commit hook runs, which may change the commit.
+    The caller holds memctl's lock for writes. Raises GitFailed.
+    """
+    recover(repository)
+    held = IndexLock(repository)
+    try:
+        held.stage(files)
+        if hooks:
+            held.watch()
+        yield held
+    finally:
+        held.release(keep_note=held.is_unfinished)
 
 
 @contextmanager

@@ -57,6 +57,9 @@ def replace_file(file: Path, data: bytes) -> None:
         with open(open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as stream:
             stream.write(data)
         os.replace(temporary, file)
+    except OSError as error:
+        error.filename = error.filename or os.fspath(file)  # a full disk names none
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

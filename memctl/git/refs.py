@@ -174,8 +174,8 @@ def push_address(repository: Repository, remote: str) -> str:
 
 
 def _place(address: str) -> str:
-    """Return host and path of an address: github.com/a/b for git@github.com:a/b.git."""
-    rest = re.sub(r"^(?:\w+://)?(?:[^/@]*@)?", "", address)
+    """Return host and path of an address: github.com/a/b for git@github.com:a/b.git and git+ssh://github.com/a/b."""
+    rest = re.sub(r"^(?:[\w+.-]+://)?(?:[^/@]*@)?", "", address)
     return re.sub(r"(?::\d*)?[:/]+", "/", rest.rstrip("/").removesuffix(".git"))
 
 

@@ -11,17 +11,13 @@ from memctl.record.change import Change
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.required_text import is_meaningful
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import DONE, TaskState, key
-from memctl.session import steps as session_steps
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.store.session_dir import SessionDir
-from memctl.task import checkpoints, progress
+from memctl.task import checkpoints, live_state, progress
 from memctl.write import task_state, transaction
 from memctl.write.task_state import SaveOptions
-
-_OF_BOTH = ("constraints", "issues", "errors", "blockers")
 
 
 def save(memory: Memory, folder: SessionDir, event: str) -> None:
@@ -39,19 +35,22 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
         snapshot = load.disk(memory)
         workflow = checkpoints.workflow_for(memory, snapshot, state.task.goal)
         last = checkpoints.newest_of(snapshot, workflow)
-        is_own = last is not None and _is_own(memory, state, last)
-        task = progress.normalise(_merge_task(state, last if is_own else None), shorten=True)
+        task = session_state.progress_of(state).shown
+        if last is not None and _is_own(memory, state, last) and last.checkpoint_id != state.checkpoint:
+            task = live_state.merge(task, last)  # the command that saved it was killed before it said so
+        task = progress.normalise(task, shorten=True)
         saved = _saved_for(snapshot, workflow, state, event)
         new_checkpoints.extend([saved] if saved else [])
         if saved or not is_meaningful(task.goal):
             draft = draft_page.read(folder)
             is_worth = draft is not None and session_end.is_worth_keeping(memory, draft, state)
             return summary if summary and is_worth else Change(op="checkpoint", title="nothing to save")
-        how = SaveOptions(workflow=workflow, window=_window(state, last, is_own), is_whole=True, knows_files=True)
+        how = SaveOptions(workflow=workflow, window=_window(memory, state, last), is_whole=True, knows_files=True)
         change = task_state.change(memory, snapshot, task, how)
         write = change.writes[0]
-        new_checkpoints.append(checkpoint.parse(write.text, write.path))
-        session_state.update(folder, saving=(event, new_checkpoints[-1].checkpoint_id), task=task)
+        made = checkpoint.parse(write.text, write.path)
+        new_checkpoints.append(made)
+        session_state.update(folder, saving=(event, made.checkpoint_id), task=live_state.task_of(made))
         if summary is None:
             return change
         return msgspec.structs.replace(change, writes=(*change.writes, *summary.writes), deletes=summary.deletes)
@@ -73,38 +72,14 @@ def _saved_for(snapshot: Snapshot, workflow: str, state: SessionState, event: st
     return next((saved for saved in known if saved.checkpoint_id == state.saving[1]), None)
 
 
-def _merge_task(state: SessionState, last: Checkpoint | None) -> TaskState:
-    """Return the session's task, merged with a checkpoint that its agent saved by a command since the last compaction.
-
-    The goal is then the checkpoint's.
-    """
-    task = session_state.progress_of(state).shown
-    if last is None or last.checkpoint_id == state.checkpoint or last.goal in task.earlier_goals:
-        return task
-    keys = {key(step.text) for step in task.steps}
-    gone = [step for step in last.steps if step.evidence == progress.TASK_LIST and step.status != DONE]
-    dropped = {key(step.text) for step in gone} - keys  # steps that the agent removed from its task list
-    steps = tuple(step for step in last.steps if key(step.text) not in dropped)
-    made = progress.merge(msgspec.structs.replace(task, goal=last.goal), msgspec.structs.replace(last, steps=steps))
-    # Lists of the checkpoint and of the transcript are joined, without errors whose steps succeeded meanwhile.
-    newest = {name: progress.newest(getattr(last, name), getattr(task, name)) for name in _OF_BOTH}
-    good = session_steps.keys(state.succeeded)
-    errors = tuple(text for text in newest["errors"] if text in task.errors or not session_steps.begins(text, good))
-    return msgspec.structs.replace(made, **{**newest, "errors": errors}, summary=task.summary)
-
-
 def _is_own(memory: Memory, state: SessionState, last: Checkpoint) -> bool:
-    """Return whether the branch's last checkpoint is this session's.
-
-    A checkpoint without a session counts as its own if it was saved since the session started.
-    """
-    if last.session:
-        return last.session == memory.session
-    return state.began is not None and last.saved_at >= state.began.started
+    """Return whether the branch's last checkpoint is this session's, which may have saved it without its name."""
+    return last.session == memory.session or last.checkpoint_id == state.checkpoint
 
 
-def _window(state: SessionState, last: Checkpoint | None, is_own: bool) -> int:
+def _window(memory: Memory, state: SessionState, last: Checkpoint | None) -> int:
     """Return the number of the context window that ends, from 1; each compaction and each session starts a new one."""
     if last is None:
         return 1
-    return last.window_id if is_own and last.checkpoint_id != state.checkpoint else last.window_id + 1
+    is_of_window = _is_own(memory, state, last) and last.checkpoint_id != state.saving[1]
+    return last.window_id if is_of_window else last.window_id + 1

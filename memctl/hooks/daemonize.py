@@ -71,7 +71,7 @@ def _end(*_: object) -> None:
 
 
 def seconds(environ: Mapping[str, str]) -> float:
-    """Return how many seconds a hook may take at a session's start: the value of MEMCTL_HOOK_SECONDS, or 2."""
+    """Return how many seconds a hook may take at a session's start and end: the value of MEMCTL_HOOK_SECONDS, or 2."""
     with suppress(ValueError):
         return max(0.0, float(environ.get(SETTING) or SECONDS))
     return SECONDS

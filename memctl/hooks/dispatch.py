@@ -453,10 +453,13 @@ def _queue(call: _EventCall, what: str) -> None:
 
 
 def _end(call: _EventCall) -> str:
-    """End a session while the host waits, so that its page is committed before the user can push; returns ""."""
+    """End a session, and wait a little, so that mostly its page is committed before the user can push; returns "".
+
+    A Git hook of the user's may take longer than a host waits at the end, and the commit is made all the same.
+    """
     job_queue.add(call.folder, _job_of(call, END))
     live_sessions.end(call.folder)
-    _settle(call, _LAST_PATIENCE)
+    daemonize.within(daemonize.seconds(call.environ), lambda: _settle(call, _LAST_PATIENCE))
     return ""
 
 
@@ -472,8 +475,8 @@ def _job_of(call: _EventCall, what: str) -> dict[str, object]:
     }
 
 
-def _settle(call: _EventCall, seconds: float = 0.0, held: int | None = None) -> None:
-    """Do the queued work of the session, or wait up to `seconds` for the process that does it.
+def _settle(call: _EventCall, seconds: float = 0.0, held: int | None = None) -> str:
+    """Do the queued work of the session, or wait up to `seconds` for the process that does it; returns "".
 
     The modules that do the work, which take 70 ms to import, are imported only if there is any. `held` is the
     descriptor of the session's lock if this process has it.
@@ -485,6 +488,7 @@ def _settle(call: _EventCall, seconds: float = 0.0, held: int | None = None) -> 
         return jobs.do_work(call.folder, call.environ, entry)
 
     job_queue.run_jobs(call.folder, do, seconds, held, partial(log.fault, call.folder.root, "", call.folder.key))
+    return ""
 
 
 _HANDLERS: Mapping[str, Callable[[_EventCall], str]] = {

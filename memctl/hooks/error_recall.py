@@ -26,26 +26,27 @@ def find(open_memory: Callable[[], Memory], folder: SessionDir, error: str) -> s
     `open_memory` opens the memory; it is not called if the line has too few words. `folder` is memctl's folder for the
     session.
     """
-    from memctl.hooks import file_recall, recall
+    from memctl.hooks import file_recall
+    from memctl.search.relevance import telling
     from memctl.session import failures
 
     message = _KIND.sub("", failures.message(error))
-    wanted = recall.telling(message)
+    wanted = telling(message)
     if len(wanted) < _WORDS:
         return ""
     memory = open_memory()  # first, so that Git compares with HEAD while other modules are imported
     from memctl import agent_view
-    from memctl.pages.provenance import reason_of_record
+    from memctl.pages.reasons import reason_of_record
     from memctl.search import ranking
     from memctl.store import load
 
     def has_words(record: Record) -> bool:
-        title = recall.telling(record.title)
+        title = telling(record.title)
         is_named = len(title) >= _WORDS and title <= wanted
-        return is_named or wanted <= title | recall.telling(snapshot.body(record))
+        return is_named or wanted <= title | telling(snapshot.body(record))
 
     snapshot = agent_view.readable(memory, load.disk(memory))
-    about = " ".join(filter(recall.telling, message.replace('"', " ").split()))
+    about = " ".join(filter(telling, message.replace('"', " ").split()))
     for result in ranking.search(snapshot, about, memory.now, most=_LOOKED_AT):
         record = result.record
         if record is None or not _says_how(record, memory.now) or not has_words(record):

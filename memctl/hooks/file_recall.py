@@ -3,8 +3,9 @@
 An answer has the title and the reason of a record (at most 400 characters), because agents don't follow references. If
 a file has several records, an accepted one is preferred to a proposed one, a record about the file itself to one about
 a folder above it, and a more important record to a less important one. A proposed decision without a reason and
-without an alternative is not shown. At a file without a record to show, the answer is what the last session that
-changed the file was asked.
+without an alternative is not shown. At a file to which no record refers, up to two that name it in their text are
+shown, of which one may be a resolved issue. At a file without a record to show, the answer is what the last session
+that changed the file was asked.
 
 An agent that writes a file without reading it gets an answer as well. With `git config memctl.guard deny` the first
 such write of Claude Code is refused. Files in shell commands count, too, since Codex has no other way to read files.
@@ -27,9 +28,10 @@ from memctl.git.repository import Repository
 from memctl.hooks import daemonize
 from memctl.hooks.event_payload import Payload
 from memctl.store import file_records
-from memctl.store.file_records import PROPOSED, FileRecord
+from memctl.store.file_records import PROPOSED, RESOLVED, FileRecord
 from memctl.store.memory_root import FOLDER
 from memctl.store.session_dir import SessionDir
+from memctl.text.light_typing import NamedTuple
 
 SETTING = "memctl.guard"
 # Marks a record as shown with a file. There it is shown even if the session's start has shown it: work is at this file.
@@ -37,6 +39,8 @@ _SHOWN_AT_FILE = "at-file-"
 DENY = "deny"
 _SESSION = "session of "  # before a file in the mark which says that its last session was shown
 _MOST = 400  # characters
+_NAMING, _TRIED = 2, 6  # records that name a file and are shown; that are looked at for that
+_MARKS, _TELLING = " -*#>\\\t", 25  # marks around a line; characters beside the name in one that says something
 _OTHERS = 3  # further records that are named by id
 _AT_ONCE = 3  # files in the answer to one call
 _NO_MARKUP = str.maketrans({"<": "\u2039", "[": "(", "]": ")"})  # "->" stays: without "<" there is no tag
@@ -51,9 +55,18 @@ _BETWEEN_WORDS = str.maketrans(dict.fromkeys("'\"`;|&()<>=,:", " "))
 _MOVES = ("cd", "pushd")
 
 
-# A file that a call touches and that has records: its path, whether the call writes it, the record to show, the
-# record's reason, and ids of other records.
-_Recall = tuple[str, bool, FileRecord, str, tuple[str, ...]]
+class _Recall(NamedTuple):
+    """A file that a call touches, and what is recorded about it.
+
+    `shown` are the records to show, each with its reason: one that refers to the file, or up to two that name it in
+    their text (`is_named`). `others` are the ids of further records.
+    """
+
+    file: str
+    is_written: bool
+    shown: list[tuple[FileRecord, str]]
+    others: tuple[str, ...] = ()
+    is_named: bool = False
 
 
 def after(repository: Repository, place: Path, folder: SessionDir, payload: Payload, now: str) -> str:
@@ -63,18 +76,24 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
     `place` is the folder with the memory, `folder` memctl's folder for the session, and `payload` the event of the
     call. Records that have expired at the time `now` are left out.
     """
-    lines = []
-    for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
-        if not folder.mark_shown(_mark(name)):  # another call has just shown it
-            continue
-        is_new = folder.mark_shown(_SHOWN_AT_FILE + record.id)
-        again = f"{record.id}, shown before, is about {_line(name)}, too."
-        sentence = _sentence(name, record, reason, others) if is_new else again
-        check = " The file is already changed: check the change against this record." if is_written else ""
-        lines.append(f"{sentence}{check}\n")
-        if len(lines) == _AT_ONCE:
-            break
+    lines: list[str] = []
+    for recall in islice(_recalls(repository, place, folder, payload, now), _AT_ONCE):
+        if folder.mark_shown(_mark(recall.file)):  # else another call has just shown it
+            lines += _lines(folder, recall)
     return "".join(lines) or _last_session(repository, place, folder, payload)
+
+
+def _lines(folder: SessionDir, recall: _Recall) -> Iterator[str]:
+    """Yield a line for each record of a file; one that was shown is only named, if it refers to the file."""
+    check = " The file is already changed: check the change against this record." if recall.is_written else ""
+    for record, reason in recall.shown:
+        if folder.mark_shown(_SHOWN_AT_FILE + record.id):
+            line = _sentence(recall, record, reason)
+        elif recall.is_named:
+            continue
+        else:
+            line = f"{record.id}, shown before, is about {_line(recall.file)}, too."
+        yield f"{line}{'' if recall.is_named else check}\n"
 
 
 def _last_session(repository: Repository, place: Path, folder: SessionDir, payload: Payload) -> str:
@@ -109,9 +128,11 @@ def before(repository: Repository, place: Path, folder: SessionDir, payload: Pay
     """
     if repository.own_setting(SETTING).lower() != DENY:
         return ""
-    for name, is_written, record, reason, others in _recalls(repository, place, folder, payload, now):
-        if is_written and record.status != PROPOSED and folder.mark_shown(_mark(name)):
-            text = _sentence(name, record, reason, others)
+    for recall in _recalls(repository, place, folder, payload, now):
+        record, reason = recall.shown[0]
+        is_binding = recall.is_written and not recall.is_named and record.status != PROPOSED
+        if is_binding and folder.mark_shown(_mark(recall.file)):
+            text = _sentence(recall, record, reason)
             text += " Check the change against this record; the next attempt is allowed."
             answer = {"hookEventName": payload.event, "permissionDecision": DENY, "permissionDecisionReason": text}
             return json.dumps({"hookSpecificOutput": answer})
@@ -126,7 +147,8 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
     private = repository.private / folder.root.name
     find_renamed = partial(_find_renamed, repository)
     rows = file_records.records_of_files(repository, private, candidates, now, find_renamed) if candidates else {}
-    if not rows or _is_restricted(repository, place, folder):
+    naming = file_records.records_naming(repository, private, candidates, now) if candidates else {}
+    if not (rows or naming) or _is_restricted(repository, place, folder):
         return
     for name, is_written in _touched_files(top, cwd, payload, candidates).items():
         ranked = sorted(rows.get(name, []), key=lambda row: (row.status == PROPOSED, row.file != name))
@@ -134,12 +156,21 @@ def _recalls(repository: Repository, place: Path, folder: SessionDir, payload: P
         # New records go before those that were given; a given record about a folder counts for all files below.
         ranked = [row for row in ranked if row.id not in recalled or row.file == name]
         ranked.sort(key=lambda row: row.id in recalled)
-        reasons = ((row, _reason(place / FOLDER / row.path, row)) for row in ranked)
-        held = [(row, reason) for row, reason in islice(reasons, 2 * _OTHERS) if reason is not None]
-        if held:
-            (first, reason), *others = held
-            ids = tuple(row.id for row, _ in others[:_OTHERS])
-            yield name, is_written, first, reason, ids
+        if held := _with_reasons(place, ranked, 2 * _OTHERS):
+            ids = tuple(row.id for row, _ in held[1 : 1 + _OTHERS])
+            yield _Recall(name, is_written, held[:1], ids)
+        else:
+            new = [row for row in naming.get(name, []) if _SHOWN_AT_FILE + row.id not in shown]
+            held = _with_reasons(place, new, _TRIED)
+            done = [pair for pair in held if pair[0].status == RESOLVED]
+            if held := [pair for pair in held if pair not in done[1:]][:_NAMING]:
+                yield _Recall(name, is_written, held, is_named=True)
+
+
+def _with_reasons(place: Path, records: Sequence[FileRecord], most: int) -> list[tuple[FileRecord, str]]:
+    """Return those of the first `most` records whose file still has what the cache says, each with its reason."""
+    reasons = ((row, _reason(place / FOLDER / row.path, row)) for row in records[:most])
+    return [(row, reason) for row, reason in reasons if reason is not None]
 
 
 def _find_renamed(repository: Repository, missing: Sequence[str], keep: Callable[[Mapping[str, str]], None]) -> None:
@@ -232,21 +263,29 @@ def _reason(file: Path, row: FileRecord) -> str | None:
     except OSError:
         return None
     head, _, body = text.removeprefix("---\n").partition("\n---\n")
-    if f"status: {row.status}" not in head.split("\n") or row.reference not in head:
+    if f"status: {row.status}" not in head.split("\n") or row.reference not in (text if row.is_named else head):
         return None
     _, *parts = f"\n{body}".split("\n## ")
     sections = {heading: text for heading, _, text in (part.partition("\n") for part in parts)}
     if row.status == PROPOSED and not {"Rationale", "Alternatives considered"} & sections.keys():
         return None
-    shown = next(filter(None, reasons_first(sections.items())), body.strip())
+    shown = _line_naming(body, row.reference) if row.is_named else ""
+    shown = shown or next(filter(None, reasons_first(sections.items())), body.strip())
     return None if is_failure(shown) else shown.partition("```")[0]
 
 
-def _sentence(name: str, record: FileRecord, reason: str, others: tuple[str, ...]) -> str:
+def _line_naming(body: str, name: str) -> str:
+    """Return the first line of a text that has a name and says something of it, without marks; "" if there is none."""
+    lines = (line.strip(_MARKS) for line in body.split("\n") if name in line)
+    return next((line for line in lines if len(line) >= len(name) + _TELLING), "")
+
+
+def _sentence(recall: _Recall, record: FileRecord, reason: str) -> str:
     """Return a line on a file: a record's title and reason, and the ids of other records; at most 400 characters."""
-    about = name if record.file == name else record.file
-    more = f" Also {', '.join(others)}." if others else ""
-    return sentence(f"{record.id} ({record.status} {record.type}) is about {about}: ", record.title, reason, more)
+    about = recall.file if record.file == recall.file else record.file
+    more = f" Also {', '.join(recall.others)}." if recall.others else ""
+    verb = "names" if recall.is_named else "is about"
+    return sentence(f"{record.id} ({record.status} {record.type}) {verb} {about}: ", record.title, reason, more)
 
 
 def sentence(start: str, title: str, reason: str, more: str = "") -> str:

@@ -41,7 +41,7 @@ Record what nobody can read off the code, as soon as it is known, one thing per 
 - It replaces an earlier choice: the same with `--supersedes DEC-…`
 - A bug, a blocker, an open question: `memctl issue "Checkout times out" --severity high --next "Look at the pool"`
 - Learned the hard way: `memctl learn "Retries hide a full pool" --lesson "Look at the pool first"`
-- A task takes more than this session: `memctl state "Refunds" --completion 40 --next "Rounding"`
+- A task takes more than this session: `memctl checkpoint save --task "Refunds" --next "Rounding"`
 - An issue is fixed: `memctl resolve ISS-… --resolution "Pool of 20"`
 
 A title says the thing itself ("Queue in PostgreSQL", not "Queue decision"). Search first; to change a record that
@@ -78,6 +78,7 @@ To whoever goes on with the same task, you after a compaction or another session
 - Save: `memctl checkpoint save --task "Refunds by card" --done GET --doing POST --planned DELETE --next "Test 0.005"`;
   later checkpoints need no `--task`, and only the steps that have changed.
 - Take up: `memctl checkpoint resume`
+- For others to see, as a record: `memctl state --checkpoint newest`
 
 To another agent, with the ownership of a section:
 

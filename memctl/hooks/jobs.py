@@ -14,7 +14,7 @@ from memctl.git import edited_hooks, hook_commits
 from memctl.hooks import live_sessions, log, summarize
 from memctl.hooks.event_payload import QUEUED_FIELDS, Payload
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
-from memctl.store import job_queue, memory_root
+from memctl.store import job_queue, live_session, memory_root
 from memctl.store.memory import Memory, open_for_agent
 from memctl.store.session_dir import SessionDir
 from memctl.transcript.line import find_transcript
@@ -121,7 +121,7 @@ def _end_killed(memory: Memory, folder: SessionDir) -> None:
     """Summarize a killed session, commit its page, and mark the session as ended."""
     from memctl.hooks import session_end
 
-    session = live_sessions.read(folder)
+    session = live_session.read(folder)
     if session is not None and session.host in HOSTS:
         transcript = find_transcript(session.transcript)
         summarize.update_draft(memory, HOSTS[session.host], transcript, folder, is_over=True)

@@ -16,27 +16,13 @@ from pathlib import Path
 from memctl.git import private_files
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import HOSTS, Host
+from memctl.store.live_session import FILE, LiveSession, read
 from memctl.store.session_dir import SessionDir
-from memctl.text.light_typing import NamedTuple
 
-_FILE = "alive.json"
 _SHELLS = ("sh", "ash", "bash", "dash", "fish", "ksh", "zsh")  # in which hosts run the command of a hook
 _MOST_SHELLS = 4  # nested shells
 _NOBODY = "-"  # no session has this name (`session_dir.key`)
-_TRACES = (_FILE, "calls", "draft.md", "state.json")
-
-
-class LiveSession(NamedTuple):
-    """A session that is running, as hooks have recorded it.
-
-    `host` is the host's name, `transcript` the path of the session's transcript, `place` the folder with the memory,
-    and `process` the id of the host's process, 0 if it is unknown.
-    """
-
-    host: str
-    transcript: str
-    place: str
-    process: int
+_TRACES = (FILE, "calls", "draft.md", "state.json")
 
 
 def note(
@@ -48,31 +34,22 @@ def note(
     `folder` is memctl's folder for the session, and `place` the folder with the memory. Raises OSError if the file
     can't be written.
     """
-    file = folder.path / _FILE
+    file = folder.path / FILE
     if file.exists() and not anew:
         return
     number = environ.get(host.process, "")
     process = (int(number) if number.isdecimal() else 0) if host.process else _caller()
     session = LiveSession(host.name, payload.transcript, str(place), process)
     private_files.make_folder(folder.path)
-    hidden = file.with_name(f".{_FILE}-{os.getpid()}")
+    hidden = file.with_name(f".{FILE}-{os.getpid()}")
     with open(private_files.open_file(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as stream:
         stream.write(json.dumps(session))
     os.replace(hidden, file)
 
 
-def read(folder: SessionDir) -> LiveSession | None:
-    """Return what `note` wrote about a running session; None if the session has ended or its file can't be read."""
-    try:
-        host, transcript, place, process = json.loads((folder.path / _FILE).read_bytes())
-        return LiveSession(str(host), str(transcript), str(place), int(process))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
 def end(folder: SessionDir) -> None:
     """Record that a session has ended."""
-    (folder.path / _FILE).unlink(missing_ok=True)
+    (folder.path / FILE).unlink(missing_ok=True)
 
 
 def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[SessionDir]:
@@ -108,9 +85,9 @@ def _is_killed(folder: SessionDir, alive: LiveSession, pause: float) -> bool:
     Inactivity does not count while the process that the host itself named is alive; any other process may run several
     sessions.
     """
-    if _can_check(alive) and _is_gone(alive):
+    if alive.is_gone:
         return True
-    is_its_own = alive.host in HOSTS and bool(HOSTS[alive.host].process) and _can_check(alive)
+    is_its_own = alive.host in HOSTS and bool(HOSTS[alive.host].process) and alive.can_be_checked
     return not is_its_own and _is_silent(folder, pause)
 
 
@@ -136,19 +113,3 @@ def _is_silent(folder: SessionDir, pause: float) -> bool:
         with suppress(OSError):
             latest = max(latest, (folder.path / name).stat().st_mtime)
     return latest < time.time() - pause
-
-
-def _can_check(alive: LiveSession) -> bool:
-    """Return whether a session's process is known and can be checked; on Windows the check would end the process."""
-    return bool(alive.process) and os.name == "posix"
-
-
-def _is_gone(alive: LiveSession) -> bool:
-    """Return whether no process has the id of the session's host; False if another process has got that id."""
-    try:
-        os.kill(alive.process, 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):
-        pass
-    return False

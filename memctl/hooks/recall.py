@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Sequence
-from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from memctl.store.session_dir import SessionDir
@@ -28,26 +27,12 @@ if TYPE_CHECKING:
 # what it may be too low by: 7 % for most texts, 18 % for tables of numbers.
 _ROOM, _ROOM_OF_SUB_AGENT = 1_500, 300
 _MARGIN = 1.2
-# An item is relevant to a prompt if it has so many of the prompt's telling words: a number, and a share to which words
-# of the title count twice. A long prompt wants several things, so an item is also relevant if the prompt has the last
-# share of its title's words. Of 457 prompts of other projects 61 find something so among 300 imported issues, most of
-# them resolved; with a share of 0.3 that no title raises 175 would.
-_WORDS, _SHARE, _TITLE_SHARE = 2, 0.75, 0.5
-# Words of a conversation about work: they say what to do, agree or doubt, and not what the work is about. Of 300
-# prompts of other projects, 48 found something in the memory of `memctl demo` with these words, and 17 without.
-_TALK = """
-yes yeah yep nope ok okay sure thanks thank great good nice perfect fine cool right wrong sorry hm please maybe actually
-still again now just also too only really already else both same other another after before first last next new old
-need needs want wants let lets see seems seem make makes made set put take give go going come comes keep keeps know mean
-means think look looks like check checks checked double try tried happen happens happened work works thing things way
-question sense case change changes changed update updates updated add adds added fix fixes fixed run runs running test
-tests fail fails failing failed failure failures lint build commit commits committed push branch merge main file files
-code use used using write find show say says said tell here one once two twice all lot bit well since because
-"""
-_MOST, _LOOKED_AT = 5, 30  # records that are shown, and search results that are judged
+_LEAST_WORDS = 2  # telling ones, of a prompt that is searched for
+_LOOKED_AT, _JUDGED = 30, 5  # search results that are compared, and those that may be shown
+_OUTCOMES = ("Resolution", "Decision")  # headings that say how a record too large for a prompt ended
+_SENTENCES = 2  # of one that has none of these
 _ASKED = 2_000  # first characters of a prompt, which are searched for
 _HOW = "The project has a memory (memctl): `memctl search X` finds more; before you change FILE, `memctl why FILE`.\n"
-_RESOLUTION = "Resolution"  # the heading of an issue's text on how it was resolved
 _PACKED = lazy_regex(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-[\da-z-]+) \| ")  # the id of a record that a pack includes whole
 
 
@@ -58,12 +43,8 @@ def find(open_memory: Callable[[], Memory], folder: SessionDir, prompt: str, mod
     the prompt has too few words to search for. `folder` is memctl's folder for the session, which says which records
     were shown before. The tokens are those of `model`, a model or a family of models.
     """
-    pack = _pack(open_memory, prompt, folder.shown(), _ROOM, model)
-    if pack is None:
-        return ""
-    # If all records are too large for a prompt, their titles are shown, once.
-    shown = pack.included() or [item.id for item in pack.left_out]
-    return json.dumps([pack.text, sorted(shown)])
+    text, shown = _answer(open_memory, prompt, folder.shown(), _ROOM, model)
+    return json.dumps([text, sorted(shown)]) if text else ""
 
 
 def for_sub_agent(open_memory: Callable[[], Memory], prompt: str, model: str) -> str:
@@ -72,38 +53,33 @@ def for_sub_agent(open_memory: Callable[[], Memory], prompt: str, model: str) ->
     `open_memory` opens the memory; it is not called if the prompt has too few words to search for. The tokens are those
     of `model`, a model or a family of models.
     """
-    pack = _pack(open_memory, prompt, (), _ROOM_OF_SUB_AGENT, model, f"\n{_HOW}")
-    return f"{pack.text}\n{_HOW}" if pack else _HOW
+    text, _ = _answer(open_memory, prompt, (), _ROOM_OF_SUB_AGENT, model, f"\n{_HOW}")
+    return f"{text}\n{_HOW}" if text else _HOW
 
 
-def _pack(
+def _answer(
     open_memory: Callable[[], Memory],
     prompt: str,
     shown: Collection[str],
     room: int,
     model: str,
     below: str = "",
-) -> Pack | None:
-    """Return what is relevant to a prompt and not shown yet; with the text `below` it has at most `room` tokens.
+) -> tuple[str, list[str]]:
+    """Return what is relevant to a prompt and not shown yet, and the ids of that; "" and [] if nothing is.
 
-    The result is None if nothing is relevant.
+    With the text `below` it has at most `room` tokens.
 
     A host waits for it at every prompt. So the memory is opened, and the modules that make a pack are imported, only if
     they are needed.
     """
-    from memctl.text.words import stems
+    from memctl.search.relevance import telling
 
-    about = " ".join(filter(telling, prompt[:_ASKED].replace('"', " ").split()))
-    wanted = telling(about)
-    if len(wanted) < _WORDS:
-        return None
+    asked = prompt[:_ASKED].replace('"', " ")
+    if len(telling(asked)) < _LEAST_WORDS:
+        return "", []
     memory = open_memory()  # first, so that Git compares with HEAD while other modules are imported
     from memctl import agent_view
     from memctl.store import load
-
-    def is_shown(identifier: str) -> bool:
-        return identifier.replace("/", "-") in shown
-
     from memctl.tokens.families import markdown_estimator
 
     estimate = markdown_estimator(model, _MARGIN)
@@ -111,38 +87,51 @@ def _pack(
     def size(text: str) -> int:
         return math.ceil(estimate(text))
 
-    room -= size(below)
     snapshot = agent_view.readable(memory, load.disk(memory))
-    close = [result for result in _best_fits(snapshot, about, memory.now) if not is_shown(result.id)]
+    relevant = [one for one in _relevant(snapshot, asked, memory.now) if one.id.replace("/", "-") not in shown]
+    if not relevant:
+        return "", []
+    from memctl.pages.reasons import turned_down
 
-    def is_relevant(item: Item) -> bool:
-        return not is_shown(item.id) and _is_about(wanted, telling(item.title), stems(item.body))
+    lines = {one.id: turned_down(snapshot, one.record) for one in relevant if one.record is not None}
+    lines = {name: line for name, line in lines.items() if line}
+    room -= size(below) + sum(map(size, lines.values()))
+    pack = _pack(memory, snapshot, [one for one in relevant if one.id not in lines], list(lines.values()), room, size)
+    # If all records are too large for a prompt, their titles are shown, once.
+    included = pack.included() or [item.id for item in pack.left_out]
+    _count(memory, relevant, {*included, *lines})
+    return pack.text, [*included, *lines]
 
-    made = [_within(item, room, size) for item in _items(memory, snapshot, close, is_relevant)]
-    if not made:
-        return None
+
+def _pack(
+    memory: Memory,
+    snapshot: Snapshot,
+    relevant: Sequence[Result],
+    lines: Sequence[str],
+    room: int,
+    size: Callable[[str], int],
+) -> Pack:
+    """Return the pack of some results, below `lines` on what was turned down."""
     from memctl.pack import budget_fill
-    from memctl.pack.draft import NOTICED, PackDraft, PackPart
-    from memctl.store import retrieval_counts
+    from memctl.pack.draft import NOTICED, PackDraft, PackNote, PackPart
 
+    made = tuple(_within(item, room, size) for item in _items(memory, snapshot, relevant))
+    notes = (PackNote("turned_down", "", line, essential=True) for line in lines)
     draft = PackDraft(
         project=snapshot.config.project,
-        parts=(PackPart("excerpts", "Relevant to the prompt", tuple(made)),),
+        parts=(PackPart("excerpts", "Relevant to the prompt", made),) if made else (),
         title="From the memory of {project}",
-        opening=(NOTICED,),
+        opening=(NOTICED, *notes),
     )
-    pack = budget_fill.fill(draft, "markdown", room, size)
-    included = set(pack.included())
-    counted = [result.record.memory_id for result in close if result.record is not None and result.id in included]
+    return budget_fill.fill(draft, "markdown", room + sum(map(size, lines)), size)
+
+
+def _count(memory: Memory, relevant: Sequence[Result], shown: Collection[str]) -> None:
+    """Count the retrievals of the records that are shown."""
+    from memctl.store import retrieval_counts
+
+    counted = [one.record.memory_id for one in relevant if one.record is not None and one.id in shown]
     retrieval_counts.count(memory.repository.shared, counted, memory.now)
-    return pack
-
-
-def telling(text: str) -> set[str]:
-    """Return the stems of a text that say what it is about: no numbers, and no words of a conversation about work."""
-    from memctl.text.words import stems
-
-    return {stem for stem in stems(text) - stems(_TALK) if not stem.isdigit()}
 
 
 def give(folder: SessionDir, result: str) -> str:
@@ -157,48 +146,59 @@ def give(folder: SessionDir, result: str) -> str:
     return str(text)
 
 
-def _best_fits(snapshot: Snapshot, about: str, now: str) -> list[Result]:
-    """Return the search results that match a prompt about as well as the best one, the best first.
+def _relevant(snapshot: Snapshot, asked: str, now: str) -> list[Result]:
+    """Return the search results that are about a prompt: records that may answer it, pages, sessions and checkpoints.
 
-    They are records that may answer the prompt, pages, sessions and checkpoints. `about` is the prompt's telling text.
+    Decisions that were turned down are among them, since nothing else tells of these.
     """
-    from memctl.pack.items import CLOSE
+    from memctl.pages.reasons import is_turned_down
+    from memctl.record.session_page import LISTS_OF_FILES
+    from memctl.record.source import SESSION
     from memctl.search import ranking
+    from memctl.search.relevance import Relevance
 
-    ranked = ranking.search(snapshot, about, now, most=_LOOKED_AT)
-    held = [result for result in ranked if result.record is None or _may_answer(result.record, now)]
-    best = max((result.match for result in held), default=0.0)
-    return [result for result in held if result.match >= best * CLOSE]
+    found = [
+        one
+        for one in ranking.search(snapshot, asked, now, most=_LOOKED_AT)
+        if one.record is None or is_turned_down(one.record) or _may_answer(one.record, now)
+    ]
+    judged = Relevance(asked, [one.match for one in found])
+    numbers = [one.number for one in found[:_JUDGED]]
+    texts, headings = snapshot.texts.bodies(numbers), snapshot.texts.titles(numbers)
+    return [
+        one
+        for one in found[:_JUDGED]
+        if not (one.kind == SESSION and headings.get(one.number) in LISTS_OF_FILES)
+        and judged.is_relevant(one.match, one.title, texts.get(one.number, ""))
+    ]
 
 
-def _items(
-    memory: Memory, snapshot: Snapshot, close: Sequence[Result], is_relevant: Callable[[Item], bool]
-) -> list[Item]:
+def _items(memory: Memory, snapshot: Snapshot, relevant: Sequence[Result]) -> list[Item]:
     """Return the relevant results as items, records first; Git is asked for the origin of records only."""
-    from memctl.pack import items
+    from memctl.pack import item_sources, items
 
-    records = [result.record for result in close if result.record is not None][:_MOST]
-    relevant = [record for record in records if is_relevant(items.of_record(snapshot, record, {}))]
-    places = (items.of_result(snapshot, place) for place in items.places(close))
-    made = list(filter(is_relevant, places))
-    if not relevant:
-        return made
-    from memctl.pack import item_sources
-
-    known = item_sources.origins_of(memory, snapshot, relevant, None)
-    return [*(items.of_record(snapshot, record, known) for record in relevant), *made]
+    records = [one.record for one in relevant if one.record is not None]
+    known = item_sources.origins_of(memory, snapshot, records, None) if records else {}
+    places = [items.of_result(snapshot, one) for one in relevant if one.record is None]
+    return [*(items.of_record(snapshot, record, known) for record in records), *places]
 
 
 def _within(item: Item, room: int, size: Callable[[str], int]) -> Item:
-    """Return an item; if its text is larger than `room`, only with how the issue was resolved."""
+    """Return an item; if its text is larger than `room`, only with its outcome or the first sentences of its reason."""
     if size(item.body) <= room:
         return item
     import msgspec
 
     from memctl.pack import items
+    from memctl.text.fit import first_sentence, reasons_first
+    from memctl.text.headings import split
 
-    resolution = items.split_off(item, _RESOLUTION)[1]
-    return msgspec.structs.replace(item, body=f"## {_RESOLUTION}\n\n{resolution}\n") if resolution else item
+    for heading in _OUTCOMES:
+        text = items.split_off(item, heading)[1]
+        if text and size(text) <= room:
+            return msgspec.structs.replace(item, body=f"## {heading}\n\n{text}\n")
+    texts = reasons_first((part.heading, part.body) for part in split(item.body))
+    return msgspec.structs.replace(item, body="\n".join(filter(None, map(first_sentence, texts[:_SENTENCES]))))
 
 
 def _may_answer(record: Record, now: str) -> bool:
@@ -215,13 +215,3 @@ def note(folder: SessionDir, pack: str) -> None:
     """
     for identifier in _PACKED.findall(pack):
         folder.mark_shown(identifier)
-
-
-def _is_about(wanted: AbstractSet[str], title: AbstractSet[str], body: AbstractSet[str]) -> bool:
-    """Return whether an item is about a prompt: it has most of the prompt's words, or the prompt half of its title's.
-
-    The arguments are stems: the prompt's telling ones, those of the title, and those of the text.
-    """
-    words, named = len(wanted & (title | body)), len(wanted & title)
-    covers_prompt = words >= _WORDS and words + named >= _SHARE * len(wanted)
-    return covers_prompt or named >= max(_WORDS, _TITLE_SHARE * len(title))

@@ -55,10 +55,10 @@ def context(memory: Memory, host: Host, payload: Payload, folder: SessionDir, st
     """
     if state is not None and _has_context(payload, state):
         return pack(memory, host, state.seen)
-    compacted = _before_compaction(memory, state) if payload.source == COMPACTED else ""
+    compacted = _before_compaction(memory, folder) if payload.source == COMPACTED else ""
     if compacted:
         return f"{GUIDE}\n{compacted}"
-    work = _work(memory, host, folder, WorktreeProcess(memory.repository))
+    work = _work(memory, host, WorktreeProcess(memory.repository))
     return f"{GUIDE}\n{work}{pack(memory, host, room=_ROOM - _size(host)(work))}"
 
 
@@ -103,30 +103,30 @@ def name_the_session(host: Host, folder: SessionDir, environ: Mapping[str, str])
             stream.write("".join(lines))
 
 
-def _before_compaction(memory: Memory, state: SessionState | None) -> str:
-    """Return the resume text of the checkpoint that was saved before the compaction, "" if there is none."""
-    if state is None or not state.checkpoint:
+def _before_compaction(memory: Memory, folder: SessionDir) -> str:
+    """Return the text from which a session's own work is resumed after a compaction, "" if there is none."""
+    from memctl.task import checkpoints, live_state, progress, resume
+
+    state = live_state.read(folder)
+    if state is None or not state.task.goal:
         return ""
-    from memctl.task import checkpoints
-
     snapshot = agent_view.readable(memory, load.disk(memory))
-    try:
-        return _resume_text(memory, snapshot, checkpoints.resolve(snapshot, state.checkpoint, ""))
-    except MemctlError:
-        return ""  # the checkpoint is missing or broken; the pack still has the records
+    with suppress(MemctlError):  # the checkpoint may be missing or broken, or could not be saved
+        if state.is_saved:
+            return _resume_text(memory, snapshot, checkpoints.resolve(snapshot, state.checkpoint, ""))
+    task, _ = checkpoints.readable(snapshot, state.task)
+    return resume.write(progress.with_last_request(task), limit=_ROOM - length(_REST)).text
 
 
-def _work(memory: Memory, host: Host, folder: SessionDir, asked: WorktreeProcess) -> str:
+def _work(memory: Memory, host: Host, asked: WorktreeProcess) -> str:
     """Return where work stands, with the files and commands of the last sessions; "" if there was no session.
 
     `asked` is the question for uncommitted files, which Git answers meanwhile.
     """
-    from memctl.hooks import live_sessions
     from memctl.pack import item_sources, last_work
 
     snapshot = agent_view.readable(memory, load.disk(memory))
-    running = frozenset(other.key for other in folder.others() if live_sessions.read(other) is not None)
-    worktree = item_sources.worktree(memory, asked, running)
+    worktree = item_sources.worktree(memory, asked)
     left = last_work.collect(snapshot, last_work.sessions(snapshot), _WORK, _size(host), memory.now, worktree)
     text = "".join(f"## {item.title}\n\n{NOTICE}\n{item.body}\n" for item in left)
     return for_model(text)
@@ -137,9 +137,9 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 
     It does not list what is missing to resume, because a hook can't ask the user.
     """
-    from memctl.task import checkpoints, environment, resume
+    from memctl.task import checkpoints, environment, progress, resume
 
-    saved, _ = checkpoints.readable(snapshot, saved)
+    saved, _ = checkpoints.readable(snapshot, progress.with_last_request(saved))
     drift = environment.drift(memory, snapshot, saved)
     return resume.text(memory, saved, drift, limit=_ROOM - length(_REST)).text
 

@@ -1,4 +1,7 @@
-"""Store what hooks know of a session from event to event: how far its transcript is read, and its task's state."""
+"""Store what hooks know of a session from event to event: how far its transcript is read, and its live state.
+
+Other modules read the live state by `task.live_state`.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,18 @@ from memctl.record.task_state import TaskState, TouchedFile
 from memctl.session.active import Running
 from memctl.store import files
 from memctl.store.session_dir import SessionDir
+from memctl.task import live_state
 
 if TYPE_CHECKING:
     from memctl.session.progress import Progress
     from memctl.store.memory import Memory
 
-_STATE = "state.json"
 # For a host whose transcripts are read for tool calls only, prompts and answers come from its events.
 _LONGEST_ANSWER = 4_000  # last characters of an answer, which have the decisions and next steps
 _ANSWER_LOOKED_AT = 8 * _LONGEST_ANSWER  # characters that are searched for credentials, which may begin earlier
 _LOOKED_AT = 8  # times as many characters as are kept are searched for credentials; a pasted text may be very long
 MOST_STEPS, MOST_ANSWERS = 200, 30
-_OF_PROGRESS = ("is_over", "is_compacted", "is_worked_on", "offers")
+_OF_PROGRESS = ("created", "is_over", "is_compacted", "is_worked_on", "offers")
 # Lists of a task's state, and their names in the session state of an older memctl.
 _RENAMED = {
     "next_actions": "next_steps",
@@ -48,7 +51,8 @@ class SessionState(msgspec.Struct, frozen=True):
     - `is_worked_on`: whether files were changed since the agent wrote its task list
     - `offers`: what the agent's last message offers to do, until the user's next prompt
     - `succeeded`: the commands and other tool calls that have succeeded; their earlier errors count as resolved
-    - `checkpoint`: the id of the checkpoint that was saved at the last compaction
+    - `checkpoint`: the id of the last checkpoint of the session
+    - `answer`, `commits`: the end of the agent's last answer, and lines about the commits, as on the session's page
     - `compacted`: the id of the transcript's line about a compaction of which memctl does not know yet how many tokens
       it left, "" for none
     - `saving`: the last compaction for which a checkpoint was to be saved (its time), and the checkpoint's id
@@ -69,6 +73,8 @@ class SessionState(msgspec.Struct, frozen=True):
     offers: tuple[str, ...] = ()
     succeeded: tuple[str, ...] = ()
     checkpoint: str = ""
+    answer: str = ""
+    commits: tuple[str, ...] = ()
     compacted: str = ""
     saving: tuple[str, str] = ("", "")
     answers: tuple[str, ...] = ()
@@ -86,7 +92,7 @@ def all_running(memory: Memory) -> list[Running]:
 def read(folder: SessionDir) -> SessionState | None:
     """Return the stored state of a session, None if there is none or it can't be read."""
     try:
-        data = (folder.path / _STATE).read_bytes()
+        data = (folder.path / live_state.FILE).read_bytes()
         if b'"task":' not in data:  # written by an older memctl
             return _from_older_version(msgspec.json.decode(data))
         return msgspec.json.decode(data, type=SessionState)
@@ -116,7 +122,7 @@ def _from_older_version(values: dict[str, Any]) -> SessionState:
 
 def write(folder: SessionDir, state: SessionState) -> None:
     """Store the state of a session."""
-    files.replace_private(folder.path / _STATE, msgspec.json.encode(state).decode())
+    files.replace_private(folder.path / live_state.FILE, msgspec.json.encode(state).decode())
 
 
 def update(folder: SessionDir, **values: Any) -> SessionState:
@@ -135,7 +141,7 @@ def progress_of(state: SessionState) -> Progress:
     """Return the stored progress of a session's task, to which the next part of the transcript can be added."""
     from memctl.session.progress import Progress
 
-    return Progress(state.task, state.created, state.is_over, state.is_compacted, state.is_worked_on, state.offers)
+    return Progress(state.task, **{name: getattr(state, name) for name in _OF_PROGRESS})
 
 
 def note_prompt(folder: SessionDir, prompt: str) -> None:
@@ -154,10 +160,8 @@ def note_prompt(folder: SessionDir, prompt: str) -> None:
 
 def with_progress(state: SessionState, after: Progress) -> SessionState:
     """Return the state of a session with the progress of its task after a further part."""
-    flags: dict[str, Any] = {
-        name: getattr(after, name) for name in ("is_over", "is_compacted", "is_worked_on", "offers")
-    }
-    return msgspec.structs.replace(state, task=after.state, created=after.created, **flags)
+    flags: dict[str, Any] = {name: getattr(after, name) for name in _OF_PROGRESS}
+    return msgspec.structs.replace(state, task=after.state, **flags)
 
 
 def note_answer(folder: SessionDir, answer: str) -> None:

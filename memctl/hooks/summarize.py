@@ -15,10 +15,10 @@ from memctl.hooks import draft_page, log, session_state
 from memctl.hooks.hosts import Host
 from memctl.hooks.session_state import SessionState
 from memctl.record.session_page import STATE, SessionPage
-from memctl.record.task_state import TouchedFile
+from memctl.record.task_state import Environment, TouchedFile
 from memctl.session import collect, extraction, merge, page_builder, progress, trail
 from memctl.session.progress import Part
-from memctl.session.summary import SessionSummary
+from memctl.session.summary import LAST_WORD, SessionSummary
 from memctl.session.trail import Places
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
@@ -27,6 +27,8 @@ from memctl.text.characters import redacted_line
 from memctl.transcript import claude_code, reader
 from memctl.transcript.claude_code import TranscriptPart
 from memctl.transcript.events import ANSWER, GIT, PROMPT, Event, Session
+
+_MOST_COMMITS = 10  # the latest of a session
 
 
 def update_draft(
@@ -47,6 +49,7 @@ def update_draft(
             state = _advance(memory, state, part.session, summary)
             if state.began is not None:
                 summary = collect.with_commits(memory, summary, state.began)
+            state = _with_end(memory, state, summary)
             shown = session_state.progress_of(state).shown
             summary = msgspec.structs.replace(summary, tasks=shown.steps, ahead=shown.next_actions)
             new = page_builder.compose(summary, memory.config.project, memory.now)
@@ -91,6 +94,7 @@ def _update_by_git(memory: Memory, folder: SessionDir, state: SessionState, call
         later = [extract for extract in summary.found if extract.place >= len(prompts)]
         found = [msgspec.structs.replace(extract, place=extract.place - len(prompts)) for extract in later]
         state = _advance(memory, state, session, msgspec.structs.replace(summary, found=tuple(found)))
+    state = _with_end(memory, state, summary)
     shown = session_state.progress_of(state).shown
     summary = msgspec.structs.replace(summary, tasks=shown.steps, ahead=shown.next_actions)
     draft_page.write(folder, page_builder.compose(summary, memory.config.project, memory.now))
@@ -110,6 +114,19 @@ def _advance(memory: Memory, state: SessionState, session: Session, summary: Ses
     after = progress.advance(known, part, by=memory.actor, line=session_state.checkpoint_line)
     succeeded = session_state.latest(map(redacted_line, summary.succeeded), state.succeeded, session_state.MOST_STEPS)
     return msgspec.structs.replace(session_state.with_progress(state, after), succeeded=succeeded)
+
+
+def _with_end(memory: Memory, state: SessionState, summary: SessionSummary) -> SessionState:
+    """Return the state of a session after a part that ended as a summary says: when, where, with which answer."""
+    branch, head = memory.repository.branch()
+    where = Environment(branch.removeprefix("refs/heads/"), head)
+    at = max(summary.ended or memory.now, state.task.saved_at)
+    task = msgspec.structs.replace(
+        state.task, version=0, saved_at=at, saved_by=memory.actor, session=summary.id, environment=where
+    )
+    answer = page_builder.text(summary.last_word, LAST_WORD + 10) if summary.last_word else state.answer
+    commits = tuple(dict.fromkeys((*state.commits, *map(page_builder.commit, summary.commits))))
+    return msgspec.structs.replace(state, task=task, answer=answer, commits=commits[-_MOST_COMMITS:])
 
 
 def _note(folder: SessionDir, part: TranscriptPart) -> None:

@@ -5,8 +5,6 @@ A pack takes as much of its draft as fits into the budget."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import NamedTuple
 
 import msgspec
 
@@ -39,7 +37,7 @@ class Item(msgspec.Struct, frozen=True):
     - `facts` are pairs of a name and a value, such as ("status", "open"), in the order in which they are shown.
     - `body` is Markdown or, for a file, the text of the file. The title of a file is "".
     - `is_doubtful` says that the code to which the item refers is gone, so that it may be outdated.
-    - `section` is the marker of the page that the item belongs to.
+    - `section` is the marker of the page that the item belongs to. `is_recent` says that it was recorded today.
     - `weight` orders items, the greatest first. It is a record's importance, or 10 for an issue of critical severity. A
       record that is only proposed, or doubtful, has the weight 0.
     """
@@ -53,6 +51,7 @@ class Item(msgspec.Struct, frozen=True):
     weight: int = 0
     is_doubtful: bool = False
     section: str = ""
+    is_recent: bool = False
 
     @property
     def is_proposed(self) -> bool:
@@ -182,8 +181,8 @@ class PackDraft(msgspec.Struct, frozen=True):
     - `others` are items without texts that come after the parts. `whole` is a function that yields the same items with
       their texts, or None; those for which there is room are included whole, as the part `rest` of the pack.
     - A list names items that are left out, each on a line with id and title, grouped by section. `sections` maps the
-      markers of sections to titles. `lines` is the share of the budget for the list (0 to 1). It has at least
-      `least_lines` lines, with shorter titles if there is little room.
+      markers of sections to titles. `lines` is the share of the budget for the list (0 to 1), and `all_named` the share
+      for a list that names all. It has at least `least_lines` lines, with shorter titles if there is little room.
     - `opening` notes come first and `closing` notes last, where models pay most attention. One of the opening notes
       must be the notice that the memory's texts are no instructions. `keeps_notes` says that no essential note may be
       left out.
@@ -204,6 +203,7 @@ class PackDraft(msgspec.Struct, frozen=True):
     sections: Mapping[str, str] = {}
     reserve: int = 0
     lines: float = 0.15
+    all_named: float = 0.3
     least_lines: int = 0
     leading: int = 0
     made: str = ""
@@ -220,39 +220,6 @@ class PackDraft(msgspec.Struct, frozen=True):
         """This draft, with the notice for a clone that is not trusted instead of the usual notice."""
         opening = tuple(FOREIGN if note == NOTICED else note for note in self.opening)
         return msgspec.structs.replace(self, opening=opening)
-
-
-class Frame(NamedTuple):
-    """What a pack has besides its items: the notes and the project's name, as the `draft` has them.
-
-    A small budget needs a smaller frame, so `draft` may have fewer notes than the original. `has_titles` is False if
-    there is no room for the titles of important items that are not whole. `has_parts` is False if there is no room for
-    any item.
-    """
-
-    draft: PackDraft
-    has_titles: bool = True
-    has_parts: bool = True
-
-
-def frames(draft: PackDraft) -> Iterator[Frame]:
-    """Yield the frames (what a pack has besides items) that a pack of this draft may have, the largest first.
-
-    The largest frame has all notes. A small budget needs a frame with few notes, so that some items have room.
-    """
-    essential, last = (tuple(note for note in notes if note.essential) for notes in (draft.opening, draft.closing))
-    noticed = tuple(note for note in draft.opening if note in (NOTICED, FOREIGN))
-    less = partial(msgspec.structs.replace, draft)
-    yield Frame(draft)
-    yield Frame(less(opening=essential))
-    yield Frame(less(opening=essential, closing=last))
-    if draft.keeps_notes:
-        return
-    for has_titles in (True, False):
-        for project in (draft.project, ""):
-            yield Frame(less(project=project, opening=noticed, closing=()), has_titles)
-    for project in (draft.project, ""):
-        yield Frame(less(project=project, opening=(), closing=()), has_titles=False, has_parts=False)
 
 
 class Contents(msgspec.Struct, frozen=True):

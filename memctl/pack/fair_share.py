@@ -3,8 +3,8 @@
 A person who gives a larger budget must not lose an item: what a smaller budget names, a larger one names at least by
 title. Four rules ensure this:
 
-- Items that belong to the front of the pack (`Candidate.lead`) mostly come first. Items without text come last, since
-  their titles say everything.
+- Items that belong to the front of the pack (`Candidate.lead`) mostly come first. Items without text are never whole,
+  since their titles say everything.
 - Of the other items, short ones mostly come before long ones, so that no item takes the room of several others.
 - An item that does not fit is skipped, and a shorter item after it may be whole. But the shorter one is whole only if
   its title has room, too, together with those of all items before it: a larger budget may include the skipped item
@@ -32,7 +32,8 @@ class Candidate(NamedTuple):
       `counted` is False for an item without text.
     - `lead` is the item's weight if the item belongs to the front of the pack, and otherwise 0. Items with a greater
       `lead` mostly get room first.
-    - `has_text` says whether the item has more than a title.
+    - `has_text` says whether the item has more than a title; an item without is never whole.
+    - `is_urgent` says that the item's title comes before those of others.
     """
 
     key: str
@@ -42,6 +43,7 @@ class Candidate(NamedTuple):
     shortest_first: bool
     lead: int
     has_text: bool
+    is_urgent: bool = False
 
 
 class Choice(NamedTuple):
@@ -94,20 +96,20 @@ def choose(
     titles = sum(candidate.title for candidate in (*ordered, *later))
     for candidate in ordered:
         most = room if number else max(room, alone)
-        if spent + candidate.cost + min(for_titles, titles - candidate.title) > most:
+        if not candidate.has_text or spent + candidate.cost + min(for_titles, titles - candidate.title) > most:
             break
         number, spent, titles = number + 1, spent + candidate.cost, titles - candidate.title
     left = room - spent - min(for_titles, titles)
     waiting = sorted(
         (*ordered[number:], *later),
-        key=lambda candidate: (-candidate.lead, candidate.lead > 0 and not candidate.counted),
+        key=lambda each: (-each.lead, not each.is_urgent, each.lead > 0 and not each.counted),
     )
     named = list(_titled(waiting, for_titles))
     keys, fillers = {candidate.key for candidate in named}, list[str]()
     for candidate in ordered[number:]:
         if candidate.key not in keys:
             break
-        if candidate.cost <= left:
+        if candidate.has_text and candidate.cost <= left:
             left -= candidate.cost
             fillers.append(candidate.key)
     whole = (*(candidate.key for candidate in ordered[:number]), *fillers)

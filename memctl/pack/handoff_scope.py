@@ -166,13 +166,15 @@ def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sou
 def _state(
     snapshot: Snapshot, sections: Sequence[str], record: Record | None, giver: str, sources: Sources
 ) -> TaskState:
-    """Return the state of a task, from its record and the giver's newest checkpoint of that work.
+    """Return the state of a task, from its record and the giver's newest checkpoint or live state of that work.
 
     Without a record, the work is that on the sections.
     """
     state = states.of_record(snapshot, record) if record else TaskState()
-    own = (checkpoint for checkpoint in last_work.checkpoints(snapshot) if checkpoint.saved_by == giver)
-    saved = next((checkpoint for checkpoint in own if _is_of(checkpoint, snapshot, sections, record)), None)
+    live = [one.task for one in sources.worktree().states if one.task.saved_at]
+    known = sorted([*last_work.checkpoints(snapshot), *live], key=lambda one: one.saved_at, reverse=True)
+    own = (one for one in known if one.saved_by == giver)
+    saved = next((one for one in own if _is_of(one, snapshot, sections, record)), None)
     if saved is None or saved.is_finished:
         return state
     saved, _ = checkpoints.readable(snapshot, saved)
@@ -183,8 +185,8 @@ def _state(
     return progress.merge(saved, given)
 
 
-def _is_of(saved: Checkpoint, snapshot: Snapshot, sections: Sequence[str], record: Record | None) -> bool:
-    """Return whether a checkpoint belongs to the subject of a handoff, by the section or the task that it names."""
+def _is_of(saved: TaskState, snapshot: Snapshot, sections: Sequence[str], record: Record | None) -> bool:
+    """Return whether a state belongs to the subject of a handoff, by the section or the task that it names."""
     if record is not None and saved.task_id in (record.id, record.memory_id):
         return True
     if saved.section:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.last_commits import LastCommit, last_commits, signatures
 from memctl.store.memory import Memory
+from memctl.task import live_state
 from memctl.team.coordination_ref import ref
 from memctl.text import timestamps
 from memctl.text.markdown import inline, visible
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 
 _PATIENCE = 0.05  # seconds to wait for the uncommitted files of the worktree
+_FILES, _FITTING = 5, 0.5  # files of a task at most, and the share of the best one's score that each has at least
 _LATEST = 20  # latest commits, whose files count as the latest work
 
 
@@ -60,18 +63,27 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
         blockers=lambda: blockers(memory) if at is None else [],
         worktree=lambda: worktree(memory) if at is None else Worktree(),
         touched=lambda: touched()() if at is None else (),
+        files=lambda task: task_files(memory, snapshot, task, at),
     )
 
 
-def worktree(memory: Memory, asked: WorktreeProcess | None = None, running: Collection[str] = ()) -> Worktree:
-    """Return the branch of the worktree and its uncommitted files, without the memory's, as far as Git says in time.
+def task_files(memory: Memory, snapshot: Snapshot, task: str, at: str | None) -> list[str]:
+    """Return the files that a task names or that match it well, the best first; `at` is as in `sources`."""
+    from memctl.sources import file_search  # only system prompts name files
 
-    `asked` is a question that Git answers already, and `running` are the ids of other sessions that are at work.
+    hits = file_search.search(memory, snapshot, task, memory.repository.resolve(at) if at is not None else "")
+    return [hit.path for hit in hits[:_FILES] if hit.score >= _FITTING * hits[0].score]
+
+
+def worktree(memory: Memory, asked: WorktreeProcess | None = None) -> Worktree:
+    """Return the branch of the worktree, its uncommitted files, without the memory's, and the live states of the clone.
+
+    The files are those that Git names in time; `asked` is a question that Git answers already.
     """
     paths = (asked or WorktreeProcess(memory.repository)).paths(_PATIENCE)
     own = None if paths is None else tuple(path for path in paths if not path.startswith(f"{memory.prefix}/"))
     branch = memory.repository.branch()[0].removeprefix("refs/heads/")
-    return Worktree(branch, str(memory.repository.top), own, running)
+    return Worktree(branch, str(memory.repository.top), own, live_state.read_latest(memory))
 
 
 def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
@@ -122,6 +134,7 @@ def blockers(memory: Memory) -> list[str]:
 
 _ByReference = dict[str, dict[str, str]]  # what became of code, by a record's path and its reference
 _SHOWN = 10  # digits of a commit's id; two ids match by chance once in a million million
+_SHARED = 5  # records that a commit brings, from which on it says nothing about one of them
 _UNKNOWN = "unknown: Git can't read the history here"
 _EARLIER, _EDITED = " or earlier (this clone is shallow)", " (edited since)"
 
@@ -144,9 +157,14 @@ def origins_of(
     except git.GitFailed:  # a partial clone lacks the history
         return {record.path: RecordOrigin(_UNKNOWN) for record in wanted.values()}
     signed = signatures(memory, wanted) if at is None else {}
+    brought = Counter((commit.commit, wanted[path].agent_id) for path, commit in commits.items())
     return {
         r.path: RecordOrigin(
-            _name(commits.get(path)), *signed.get(path, ("", "")), drift.get(r.path, {}), moved.get(r.path, {})
+            _name(commits.get(path)),
+            *signed.get(path, ("", "")),
+            drift.get(r.path, {}),
+            moved.get(r.path, {}),
+            path in commits and brought[commits[path].commit, r.agent_id] >= _SHARED,
         )
         for path, r in wanted.items()
     }

@@ -15,7 +15,9 @@ from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.cache import digest
+from memctl.task.live_state import LiveState
 from memctl.text import headings
+from memctl.text.markdown import one_line
 
 if TYPE_CHECKING:
     from memctl.pages.navigate import Place
@@ -31,7 +33,8 @@ class RecordOrigin(msgspec.Struct, frozen=True):
     `commit` is a text such as "3f2a9c01d4" or "none yet". The keys of `drift` and `moved` are code references of the
     record, such as "src/pay.py:8". `drift` has "changed since" or "gone" for code that has changed after the commit,
     and `moved` the present paths of files that were renamed. `actor` and `author` say who made the record, as
-    `last_commits.signatures` returns them.
+    `last_commits.signatures` returns them. `is_shared` says that the commit brought several records of one agent, as an
+    import does, so that commit and agent say nothing about this one.
     """
 
     commit: str
@@ -39,6 +42,7 @@ class RecordOrigin(msgspec.Struct, frozen=True):
     author: str = ""
     drift: Mapping[str, str] = {}
     moved: Mapping[str, str] = {}
+    is_shared: bool = False
 
     def signed(self, agent: str) -> str:
         """Return who made a record that names `agent`, with what its first commit says against it."""
@@ -64,14 +68,14 @@ ChangeTimes = Callable[[list[Record]], Mapping[str, str]]  # from records to the
 class Worktree(msgspec.Struct, frozen=True):
     """The worktree in which work goes on: its branch, its top folder, and its uncommitted files.
 
-    `uncommitted` is None if Git was not asked or did not answer in time. `running` are the ids of other sessions that
-    are at work now: their pages say what they did so far.
+    `uncommitted` is None if Git was not asked or did not answer in time. `states` are the live states of the clone, of
+    the other worktrees, too.
     """
 
     branch: str = ""
     top: str = ""
     uncommitted: tuple[str, ...] | None = None
-    running: Collection[str] = ()
+    states: Sequence[LiveState] = ()
 
     def has(self, path: str) -> bool:
         """Return whether there is a file or folder with a path relative to the top; True if the top is not known."""
@@ -90,6 +94,7 @@ class Sources(msgspec.Struct, frozen=True):
     - `touched` returns the paths of the files that the latest commits changed.
     - `blockers` returns texts on what blocks all agents.
     - `worktree` returns the branch of the worktree, and its uncommitted files.
+    - `files` returns the paths of the repository's files that a task needs, the best first.
     - `ahead` starts Git's work for some records in the background, so that a later call returns sooner.
     """
 
@@ -101,6 +106,7 @@ class Sources(msgspec.Struct, frozen=True):
     touched: Callable[[], Collection[str]]
     blockers: Callable[[], list[str]]
     worktree: Callable[[], Worktree] = Worktree
+    files: Callable[[str], Sequence[str]] = lambda _: ()
 
 
 def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
@@ -110,13 +116,16 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
     """
     origin = origins.get(record.path)
     code = [origin.described(ref) if origin else ref for ref in record.code_refs]
-    by = origin.signed(record.agent_id) if origin else record.agent_id
+    by: str | None = origin.signed(record.agent_id) if origin else record.agent_id
+    commit = origin.commit if origin else None
+    if origin and origin.is_shared:
+        by = commit = None
     blockers = (snapshot.find(name) for name in record.blocked_by if record.is_open)
     facts = facts_of({
         "status": record.status, "completion": record.completion_percentage, "severity": record.severity,
-        "blocked_by": ", ".join(other.id for other in blockers if other is not None and other.is_open),
+        "blocked_by": ", ".join(f"{other.id} {one_line(other.title)}" for other in blockers if other and other.is_open),
         "importance": record.importance, "date": record.timestamp, "by": by, "section": record.section,
-        "tags": ", ".join(record.tags), "code": ", ".join(code), "commit": origin.commit if origin else None,
+        "tags": ", ".join(record.tags), "code": ", ".join(code), "commit": commit,
     })  # fmt: skip
     body = snapshot.body(record)
     if record.path in snapshot.suspicious:

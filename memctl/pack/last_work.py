@@ -1,4 +1,4 @@
-"""Find where work stopped: the last sessions' pages, a checkpoint that nobody has resumed, and current tasks."""
+"""Find where work stopped: the live state to go on from, the last sessions' pages, and current tasks."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.record import Record
 from memctl.record.session_page import SessionPage
 from memctl.record.snapshot import Snapshot
+from memctl.task import live_state
 from memctl.text import timestamps
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ PRIOR = PackPart("session", "Prior session context")  # the heading of rules.md#
 WORK = 1_500  # tokens for the last session, a checkpoint and current tasks
 _SHARE = 3  # they take at most this fraction of a budget (a third)
 _LATEST = 20  # last sessions whose files and commands are told
-_FEW = 3  # last sessions among which one of the worktree's branch comes first
+_FEW = 3  # last pages that may say where work stands
 
 
 class EndedSession(msgspec.Struct, frozen=True):
@@ -97,24 +98,28 @@ def collect(
     `ended` are the sessions with a page, the one that ended last first. `with_checkpoint` says whether a newer
     checkpoint may take the place of the last one.
     """
-    work = find(snapshot, ended, worktree)
-    work = work if with_checkpoint else msgspec.structs.replace(work, saved=None)
-    name = work.saved.checkpoint_id if work.saved else work.pages[0].id if work.pages else ""
+    work = find(snapshot, ended, worktree, with_checkpoint=with_checkpoint)
+    name = work.state.key if work.state else work.pages[0].id if work.pages else ""
     item = Item("session", name, work_text.TITLE, key=f"session {name}")
     body = work_text.write(snapshot, work, now, limit - count(markdown_item(item)) - 2, count) if name else ""
     return [msgspec.structs.replace(item, body=items.screen(snapshot, body))] if body else []
 
 
-def find(snapshot: Snapshot, ended: Sequence[EndedSession], worktree: Worktree) -> Work:
-    """Return the work before a session: the last pages, and the checkpoint saved last if it is newer and unfinished.
+def find(
+    snapshot: Snapshot, ended: Sequence[EndedSession], worktree: Worktree, *, with_checkpoint: bool = True
+) -> Work:
+    """Return the work before a session: where it stands, and the pages of the last sessions, the latest first.
 
-    The first page is that of the last session on the worktree's branch, if it is among the last few. Sessions that are
-    at work now are left out, and so are checkpoints of theirs and of other branches.
+    Where it stands say the live states of the clone. A page or a checkpoint says it for a session of another clone or
+    of an older memctl, whose live state is not here; `with_checkpoint` says whether a checkpoint may.
     """
-    latest = [page for page in pages(snapshot, ended[:_LATEST]) if page.id not in worktree.running]
-    own = [page for page in latest[:_FEW] if worktree.branch and page.values.get("branch") == worktree.branch]
-    ordered = sorted(latest, key=lambda page: page not in own[:1])
-    return Work(ordered, pending(snapshot, latest, worktree), worktree)
+    running = {state.key for state in worktree.states if state.is_running}
+    latest = [page for page in pages(snapshot, ended[:_LATEST]) if page.id not in running]
+    older = [*map(live_state.of_page, latest[:_FEW])]
+    if with_checkpoint:
+        older += map(live_state.of_checkpoint, checkpoints(snapshot))
+    state = live_state.choose(worktree.states, older, worktree.branch, worktree.top)
+    return Work(sorted(latest, key=lambda page: state is None or page.id != state.key), state, worktree)
 
 
 def prior_work(
@@ -145,29 +150,6 @@ def _has_changed(snapshot: Snapshot, session: EndedSession, globs: Sequence[str]
     from memctl.pages import repository_paths  # most packs have no section
 
     return bool(repository_paths.matching(sorted(files(snapshot, [session])), globs))
-
-
-def pending(snapshot: Snapshot, latest: Sequence[SessionPage], worktree: Worktree = ANYWHERE) -> Checkpoint | None:
-    """Return the checkpoint saved last, if it is still to be resumed in a worktree; otherwise None.
-
-    It is not to be resumed if its task is finished, if another branch or a session that is at work has saved it, or if
-    its own session, or another one on its branch, has a page in `latest` and ended after the checkpoint was saved.
-    """
-    for saved in checkpoints(snapshot):
-        branch = saved.environment.branch
-        is_elsewhere = worktree.branch and branch not in ("", worktree.branch)
-        if not is_elsewhere and saved.session not in worktree.running:
-            is_left = not any(_is_later(page, saved) for page in latest)
-            return saved if is_left and not saved.is_finished else None
-    return None
-
-
-def _is_later(page: SessionPage, saved: Checkpoint) -> bool:
-    """Return whether a session's page has later work than a checkpoint of that session or of its branch."""
-    if page.id == saved.session:  # the page and the checkpoint of a compaction are made at once
-        return max(work_text.ended(page), str(page.values.get("summarized") or "")) > saved.saved_at
-    branches = saved.environment.branch, str(page.values.get("branch") or "")
-    return work_text.ended(page) > saved.saved_at and (branches[0] == branches[1] or not all(branches))
 
 
 def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:

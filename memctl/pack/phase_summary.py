@@ -15,7 +15,8 @@ from memctl.pack.context_summary import DECISIONS
 from memctl.pack.draft import PROPOSED
 from memctl.pack.items import ChangeTimes
 from memctl.pack.last_work import by_last_work
-from memctl.pack.rehydrate import DECISION_IMPORTANCE, current_records
+from memctl.pack.rank import DECISION_IMPORTANCE
+from memctl.pack.rehydrate import current_records
 from memctl.record import content_fields
 from memctl.record.filters import ORDERS, severity_rank
 from memctl.record.record import Record

@@ -13,10 +13,12 @@ from memctl.pack.items import Origins, Sources
 from memctl.pack.rehydrate import current_records
 from memctl.record import content_fields
 from memctl.record.filters import ORDERS, severity_rank
+from memctl.record.kinds import STATE
 from memctl.record.pages import PROJECT_ID, Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.ranking import Result
+from memctl.search.readiness import is_work
 from memctl.text import headings
 from memctl.text.fit import whole_lines
 from memctl.text.markdown import one_line
@@ -55,11 +57,12 @@ def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTok
     """
     current = current_records(snapshot, now)
     matching = items.search(snapshot, request.task, now)
-    sections = items.sections(snapshot, matching) if request.task else list(snapshot.outline.sections)
-    critical = _critical(current, matching)
-    states = _states(current, matching, sections, sources, request.task)
-    origins = sources.origins([*states, *critical])
-    focus = [items.of_record(snapshot, record, origins) for record in states]
+    close = [result for result in matching if result.match >= items.CLOSE * matching[0].match]
+    sections = items.sections(snapshot, close) if request.task else list(snapshot.outline.sections)
+    in_focus = _in_focus(current, close, sources, request.task)
+    critical = [record for record in _critical(current, matching) if record not in in_focus]
+    origins = sources.origins([*in_focus, *critical])
+    focus = [items.of_record(snapshot, record, origins) for record in in_focus]
     focus += [items.of_page(page, sources.page(page)) for page in sections]
     known = tuple(items.of_record(snapshot, record, origins) for record in critical)
     parts: tuple[PackPart, ...] = (
@@ -70,8 +73,9 @@ def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTok
     if prior := last_work.prior_work(snapshot, now, _PRIOR, count, matching):
         parts += (msgspec.structs.replace(last_work.PRIOR, items=tuple(prior)),)
     packed = {item.key for part in parts for item in part.items}
-    paths = {result.path for result in matching}
+    paths = {result.path for result in matching if result.match >= items.POSSIBLE * matching[0].match}
     of_task = [record for record in critical if not request.task or record.path in paths]
+    files = sources.files(request.task) if request.task else ()
     opening = [PackNote("role", "", _role(snapshot, request), essential=True), NOTICED]
     if request.task:
         opening.append(PackNote("task", "Task", one_line(request.task), essential=True))
@@ -81,7 +85,7 @@ def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTok
         title="System prompt",
         root="system_prompt",
         opening=tuple(opening),
-        closing=tuple(_closing(snapshot, request, [*states, *of_task], sections, count)),
+        closing=tuple(_closing(snapshot, request, [*in_focus, *of_task], sections, files, count)),
         others=tuple(items.omit(r) for r in current if r.importance >= _WEIGHTY and r.path not in packed),
         made=now,
     )
@@ -149,42 +153,47 @@ def _critical(current: Sequence[Record], matching: Sequence[Result]) -> list[Rec
     return sorted(by_weight, key=lambda record: -scores.get(record.path, 0.0))
 
 
-def _states(
-    current: Sequence[Record], matching: Sequence[Result], sections: Sequence[Page], sources: Sources, task: str
-) -> list[Record]:
-    """Return the open state that a prompt is about, at most one: of several the one worked on last.
+def _in_focus(current: Sequence[Record], close: Sequence[Result], sources: Sources, task: str) -> list[Record]:
+    """Return the open state or issue that a prompt is about, at most one.
 
-    With a task it is a state that matches the task, or one of the most relevant section, or one without a section.
+    With a task it is the best of those that match it closely; without one it is the state that was worked on last.
     """
-    states = [record for record in current if record.memory_type == "state"]
-    by_path = {record.path: record for record in states}
-    near = [by_path[result.path] for result in matching if result.path in by_path and result.match >= items.CLOSE][:1]
-    if task and not near:
-        near = next((inside for page in sections if (inside := [r for r in states if r.place == page.id])), near)
-        near = near or [record for record in states if not record.place]
-    candidates = near if task else states
-    return last_work.by_last_work(candidates, sources.worked(candidates))[:1]
+    if task:
+        by_path = {record.path: record for record in current if is_work(record)}
+        return [by_path[result.path] for result in close if result.path in by_path][:1]
+    states = [record for record in current if record.memory_type == STATE.name]
+    return last_work.by_last_work(states, sources.worked(states))[:1]
 
 
 def _closing(
-    snapshot: Snapshot, request: PromptRequest, records: Sequence[Record], sections: Sequence[Page], count: CountTokens
+    snapshot: Snapshot,
+    request: PromptRequest,
+    records: Sequence[Record],
+    sections: Sequence[Page],
+    files: Sequence[str],
+    count: CountTokens,
 ) -> Iterator[PackNote]:
-    """Yield the closing notes of a system prompt: the criteria for success, and what can be loaded."""
+    """Yield the closing notes of a system prompt: the criteria for success, and what can be loaded.
+
+    That are the files of the task, pages of details, and without a task the sections, which else are in the prompt.
+    """
     criteria = [*request.criteria, *(line for record in records for line in _criteria(snapshot, record))]
     if text := whole_lines(criteria, CRITERIA, count):
         yield PackNote("success_criteria", "Success criteria", text)
     chosen = {page.id for page in sections}
     details = sorted(snapshot.outline.details, key=lambda page: page.section not in chosen)
-    resources = [f"{page.id} {one_line(page.title)}" for page in (*details, *sections)]
+    others = [page for page in snapshot.outline.sections if page.id not in chosen or not request.task]
+    resources = [f"§4.{path}" for path in files]
+    resources += [f"{page.id} {one_line(page.title)}" for page in (*details, *others)]
     text = whole_lines(resources, RESOURCES - count(_HOW), count)
     yield PackNote("available_resources", "Available resources", f"{_HOW}\n\n{text}" if text else _HOW)
 
 
 def _criteria(snapshot: Snapshot, record: Record) -> Iterator[str]:
-    """Yield a record's criteria for success, each with its id: remaining steps, or validation criteria."""
+    """Yield a record's criteria for success, each with its id: what is left to do, or validation criteria."""
     content = content_fields.content(record.kind, snapshot.body(record))
-    if record.memory_type == "state":
-        for step in content.get("substeps_remaining") or ():
+    if is_work(record):
+        for step in content.get("substeps_remaining") or content.get("next_actions") or ():
             yield f"{one_line(step)} [{record.id}]"
     elif isinstance(text := content.get("validation_criteria"), str) and text.strip():
         yield f"{one_line(text)} [{record.id}]"

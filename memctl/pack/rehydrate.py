@@ -17,39 +17,41 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
 from memctl.pack import items, last_work
 from memctl.pack.budget_fill import CountTokens
-from memctl.pack.draft import FIRST, NOTICED, PROPOSED, REST, SECOND, Item, PackDraft, PackNote, PackPart
+from memctl.pack.draft import FIRST, NOTICED, REST, SECOND, Item, PackDraft, PackNote, PackPart
 from memctl.pack.formats.markdown import markdown_item
 from memctl.pack.items import Sources, TaskMatches
 from memctl.pack.last_work import EndedSession
+from memctl.pack.rank import (
+    CRITICAL,
+    LIMITS,
+    WEIGHTY_FOR_TASK,
+    by_nearness,
+    is_urgent,
+    near_latest_work,
+    placed,
+    recorded_today,
+    weighty,
+    young_first,
+)
 from memctl.record import content_fields, handoff
 from memctl.record.filters import Filters, select, severity_rank
 from memctl.record.kinds import ISSUE, KINDS, KNOWLEDGE, LEARNING, SEVERITIES
-from memctl.record.pages import code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.text import timestamps
 from memctl.text.fit import first_sentence
 from memctl.text.markdown import one_line
 from memctl.text.phrases import gap, quantity, some
 
-DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
-ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
-LEARNINGS, LEARNING_DAYS = 5, 60
-LIMITS = {"decision": DECISIONS, "issue": ISSUES, "learning": LEARNINGS}
 RESOLVED = 10  # issues and states that say how earlier work on the task ended; our own choice
 _BESIDES = 3  # critical issues that are named although they are irrelevant to the task
-_NEAR = 2  # additional weight of a record about the latest work, about one class of importance
 _LEFT = 0.6  # share of the room for latest work that the last sessions take; the tasks have the rest
 _AT_ONCE = 50  # records that Git is asked about together
-# The weight from which a record goes to the front of a pack; lower for records that match the task. A record that
-# matches almost as well as the best one is first with any weight.
-CRITICAL, WEIGHTY_FOR_TASK = 9, 7
-_CLOSEST, _BEST = 0.965, 11
 TITLES = {
     "state": "Current state",
     "session": "Where work was left",
@@ -59,6 +61,8 @@ TITLES = {
     "resolved": "Resolved before",
 }
 BESIDES = PackPart("besides", "Besides the task")
+_ALL_NAMED, _NAMED_BESIDES = 0.3, 0.15  # of a budget for titles that name all, and beside records that match a task
+_Place = Callable[[Item], Item]  # gives an item its weight
 
 
 class RehydrationRequest(msgspec.Struct, frozen=True):
@@ -107,11 +111,13 @@ def draft(
     such as their last commits. The last session, a checkpoint to resume and current tasks take at most `work` tokens,
     as `count` counts them.
     """
-    everything = current_records(snapshot, now)
+    records = [record for record in snapshot.open_records if record.memory_type in KNOWLEDGE]
+    everything = [record for record in records if not record.is_expired(now)]
     filters = request.filters(snapshot)
     current = filters.keep(everything)
     about = items.match_task(snapshot, request.task, filters, now, with_places=not request.narrowed_by)
     sources.ahead(current)
+    today = recorded_today(current, now)
     ended = last_work.sessions(snapshot)
     active = _active(current, about, sources)
     chosen = choose(current, now, request, about.records)
@@ -128,34 +134,47 @@ def draft(
     left, tasks = stopped(max(work, last_work.WORK))
     if (reserve := _cost([*left, *tasks], count)) > work:
         left, tasks = stopped(work)
-    states, closing = _last_first([_with_weight(item, about) for item in tasks])
+    place = partial(placed, about=about, today=today)
+    states, closing = _last_first([place(item) for item in tasks])
     untaken = [item for item in states_of if item not in tasks and item.weight >= CRITICAL]
-    states += [_with_weight(item, about) for item in untaken]  # these are at least named
+    states += [place(item) for item in untaken]  # these are at least named
     parts = [_section_part(snapshot, request.section, sources)] if request.section else []
     parts += [
         PackPart("state", TITLES["state"], tuple(states), rank=SECOND),
         PackPart("session", TITLES["session"], tuple(left), rank=SECOND),
-        *_important_parts(snapshot, chosen, known, about),
+        *_important_parts(snapshot, chosen, known, about, place),
     ]
     at = len(parts) if about.records else len(parts) - len(chosen)  # before unrelated records
-    parts[at:at] = _relevant_parts(snapshot, resolved, known, about)
+    parts[at:at] = _relevant_parts(snapshot, resolved, known, about, place)
     taken = {item.key for part in parts for item in part.items}
     others = [record for record in current if record.path not in taken]
     has_code = any(record.code_refs for record in others)
     touched = {*last_work.files(snapshot, ended), *sources.touched()} if has_code else set()
-    rest = _by_nearness(others, about.fits, _near(tasks, touched))
+    rest = by_nearness(others, about.fits, near_latest_work(tasks, touched), now)
+    if not about.is_met:
+        parts.append(_urgent_part(snapshot, rest, today, sources, place))
+        named = {item.key for item in parts[-1].items}
+        rest = [record for record in rest if record.path not in named]
     return PackDraft(
         project=snapshot.config.project,
         parts=tuple(parts),
         opening=(
             NOTICED,
             *notes(snapshot, everything, now, ended, request.task, is_met=about.is_met),
-            *_remarks(snapshot, request, len(everything) - len(current), sources.blockers(), rest),
+            *_remarks(
+                snapshot,
+                request,
+                len(everything) - len(current),
+                sources.blockers(),
+                rest,
+                len(records) - len(everything),
+            ),
         ),
         closing=tuple(closing),
         others=tuple(items.omit(record) for record in rest),
-        whole=lambda: _whole(snapshot, rest, sources, about),
+        whole=lambda: _whole(snapshot, rest, sources, place),
         rest=BESIDES if about.is_met else REST,
+        all_named=_NAMED_BESIDES if about.is_met else _ALL_NAMED,
         reserve=reserve,
         sections={page.id: page.title for page in (*snapshot.outline.sections, *snapshot.outline.details)},
         leading=WEIGHTY_FOR_TASK if about.is_met else CRITICAL,
@@ -163,26 +182,40 @@ def draft(
     )
 
 
+def _urgent_part(
+    snapshot: Snapshot, records: Sequence[Record], today: Collection[str], sources: Sources, place: _Place
+) -> PackPart:
+    """Return the part with those of other records whose titles no pack may lose; they come before the rest."""
+    urgent = [record for record in records if is_urgent(record, today)][:_AT_ONCE]
+    known = sources.origins(urgent)
+    found = tuple(place(items.of_record(snapshot, record, known)) for record in urgent)
+    return msgspec.structs.replace(REST, items=found, rank=SECOND)
+
+
 def _relevant_parts(
-    snapshot: Snapshot, resolved: Sequence[Record], known: items.Origins, about: TaskMatches
+    snapshot: Snapshot, resolved: Sequence[Record], known: items.Origins, about: TaskMatches, place: _Place
 ) -> list[PackPart]:
     """Return the parts with the pages and the resolved records that are relevant to a task, without empty ones."""
     parts = [
         PackPart("page", "Pages", tuple(items.of_result(snapshot, place) for place in about.places), rank=FIRST),
-        PackPart("resolved", TITLES["resolved"], tuple(_certain_first(snapshot, resolved, known, about)), rank=FIRST),
+        PackPart("resolved", TITLES["resolved"], tuple(_certain_first(snapshot, resolved, known, place)), rank=FIRST),
     ]
     return [part for part in parts if part.items]
 
 
 def _important_parts(
-    snapshot: Snapshot, chosen: Mapping[str, Sequence[Record]], known: items.Origins, about: TaskMatches
+    snapshot: Snapshot,
+    chosen: Mapping[str, Sequence[Record]],
+    known: items.Origins,
+    about: TaskMatches,
+    place: _Place,
 ) -> list[PackPart]:
     """Return a part for each record type, with the records of `chosen` (by type), which get room before the others."""
     return [
         PackPart(
             name,
             TITLES[name],
-            tuple(_certain_first(snapshot, records, known, about)),
+            tuple(_certain_first(snapshot, records, known, place)),
             rank=0 if about.is_met and not about.records else FIRST,
             shortest_first=name != LEARNING.name and not about.is_met,
             counted=name == ISSUE.name and not about.is_met,
@@ -215,23 +248,14 @@ def choose(
     if matching:
         chosen = {name: [r for r in matching if r.memory_type == name] for name in LIMITS}
     else:
-        chosen = by_type if request.since or request.section else _weighty(by_type, now)
+        chosen = by_type if request.since or request.section else weighty(by_type, now)
         chosen["decision"] = select(chosen["decision"], Filters(), "importance")
         newest = sorted(chosen["issue"], key=lambda r: (r.timestamp, r.id), reverse=True)
         chosen["issue"] = sorted(newest, key=severity_rank)
         chosen["learning"].sort(key=lambda r: (r.importance < CRITICAL, -r.access_count, -r.importance, r.id))
+    if not matching:
+        chosen = {name: young_first(records, now) for name, records in chosen.items()}
     return {name: chosen[name][:limit] for name, limit in LIMITS.items()}
-
-
-def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record]]:
-    """Return the records within the limits of age, importance and severity of rules.md#rehydration, by type."""
-    recent, of_late = timestamps.days_before(now, DECISION_DAYS), timestamps.days_before(now, LEARNING_DAYS)
-    limits: dict[str, Callable[[Record], bool]] = {
-        "decision": lambda r: r.importance >= DECISION_IMPORTANCE and r.timestamp >= recent,
-        "issue": lambda r: r.severity in ISSUE_SEVERITIES,
-        "learning": lambda r: r.timestamp >= of_late,
-    }
-    return {name: [r for r in by_type[name] if r.importance >= CRITICAL or fits(r)] for name, fits in limits.items()}
 
 
 def _active(current: Sequence[Record], about: TaskMatches, sources: Sources) -> list[Record]:
@@ -245,51 +269,32 @@ def _active(current: Sequence[Record], about: TaskMatches, sources: Sources) -> 
 
 
 def _certain_first(
-    snapshot: Snapshot, records: Iterable[Record], origins: items.Origins, about: TaskMatches
+    snapshot: Snapshot, records: Iterable[Record], origins: items.Origins, place: _Place
 ) -> Iterator[Item]:
     """Yield records as items; those that are only proposed, or whose code is gone, come last."""
     made = [items.of_record(snapshot, record, origins) for record in records]
-    yield from (_with_weight(item, about) for item in sorted(made, key=lambda item: not item.weight))
+    yield from (place(item) for item in sorted(made, key=lambda item: not item.weight))
 
 
-def _near(tasks: Iterable[Item], touched: Collection[str]) -> Callable[[Record], bool]:
-    """Return a test for records about the latest work: in the section of a task, or about a file that was changed."""
-    sections = {item.section for item in tasks if item.section}
-    return lambda r: r.place in sections or any(code_path(ref) in touched for ref in r.code_refs)
-
-
-def _by_nearness(records: Sequence[Record], fits: Mapping[str, float], near: Callable[[Record], bool]) -> list[Record]:
-    """Sort records: the best matches of the task first, proposed ones last, others by nearness and weight, then age."""
-
-    def order(record: Record) -> tuple[float, bool, int]:
-        weight = items.weight(record) + (_NEAR if near(record) else 0)
-        return -fits.get(record.path, 0.0), record.status == PROPOSED, -weight
-
-    newest = sorted(records, key=lambda record: (record.timestamp, record.id, record.path), reverse=True)
-    return sorted(newest, key=order)
-
-
-def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, about: TaskMatches) -> Iterator[Item]:
+def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, place: _Place) -> Iterator[Item]:
     """Yield records as items, 50 at a time, because most packs have room for few."""
     for start in range(0, len(records), _AT_ONCE):
         some = list(records[start : start + _AT_ONCE])
         known = sources.origins(some)
-        yield from (_with_weight(items.of_record(snapshot, record, known), about) for record in some)
-
-
-def _with_weight(item: Item, about: TaskMatches) -> Item:
-    """Return an item with its weight for a task: the best match leads, and a bad match has no weight."""
-    if not about.is_met or not item.weight:
-        return item
-    fit = about.fits.get(item.key, 0.0)
-    weight = item.weight if fit >= items.POSSIBLE else 0
-    return msgspec.structs.replace(item, weight=_BEST if fit >= _CLOSEST else weight)
+        yield from (place(items.of_record(snapshot, record, known)) for record in some)
 
 
 def _remarks(
-    snapshot: Snapshot, request: RehydrationRequest, filtered: int, blockers: Sequence[str], rest: Sequence[Record]
+    snapshot: Snapshot,
+    request: RehydrationRequest,
+    filtered: int,
+    blockers: Sequence[str],
+    rest: Sequence[Record],
+    expired: int,
 ) -> Iterator[PackNote]:
-    """Yield notes of one line each: what options leave out, blockers of all agents, other critical issues, handoffs."""
+    """Yield notes of one line each: what is left out, blockers of all agents, other critical issues, handoffs."""
+    if expired:
+        yield PackNote("expired", "", f"{quantity(expired, 'record')} left out as expired; `memctl check` names them.")
     if filtered:
         yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {request.narrowed_by}.")
     critical = [record for record in rest if record.severity == SEVERITIES[0]] if request.task else []
@@ -324,7 +329,8 @@ def _last_first(states: list[Item]) -> tuple[list[Item], list[PackNote]]:
     state, actions = items.split_off(states[0], "Next actions")
     if not actions.strip():
         return states, []
-    return [state, *states[1:]], [PackNote("next", "Next actions", actions, of=state.key)]
+    text = f"{state.id} {one_line(state.title)}:\n\n{actions}"
+    return [state, *states[1:]], [PackNote("next", "Next actions", text, of=state.key)]
 
 
 _PRIORITIES = 3  # rules.md#levels-of-pages

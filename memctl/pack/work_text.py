@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 
 from memctl.pack.budget_fill import CountTokens
 from memctl.pack.items import Worktree
 from memctl.record import session_page
-from memctl.record.checkpoint import Checkpoint, is_outside
-from memctl.record.session_page import FAILS, LAST_SAID, SessionPage
+from memctl.record.checkpoint import is_outside
+from memctl.record.session_page import OTHER_FORM, SessionPage
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import DONE
-from memctl.text import timestamps
+from memctl.task import live_state
+from memctl.task.live_state import LiveState
 from memctl.text.actions import DELETED, READ
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
@@ -30,12 +32,23 @@ TITLE = "Where work stands"
 _NOW, _COMMANDS, _FILES = 0.4, 0.1, 0.75  # of the room: up to which what lies before the files, the commands, the files
 _LINE, _PROMPT, _ANSWER = 300, 200, 620  # characters of a line, of a prompt, of the last answer
 _BRIEF = 130  # characters of the intent, and of the answer, of a session before the last
-_MOST = {"prompts": 3, "done": 3, "commits": 4, "dirty": 8, "open": 5, "errors": 3, "stated": 5, "pairs": 3}
-_COMMANDS_NAMED, _COMMANDS_LENGTH = 6, 200  # commands, and their characters
+_MOST = {
+    "prompts": 3,
+    "before": 2,
+    "done": 3,
+    "commits": 4,
+    "dirty": 8,
+    "open": 5,
+    "errors": 3,
+    "stated": 5,
+    "pairs": 3,
+}
+_COMMANDS_NAMED, _COMMANDS_LENGTH = 5, 250  # commands, and their characters
 _HEADINGS = {True: "- Files that the last sessions changed, the latest first: ", False: "- Files that they read: "}
 _DECAY, _OWN = 0.9, 1.5  # weight of a file for each later session, and of one of the same branch; `bench` measures it
-_OPEN, _WORKED = "open: ", "Worked in "  # how lines of pages begin
-_STEP = lazy_regex(r"\[[x ]\] ")
+_CD = lazy_regex(r"`cd (\S+) && ([^`]+)`")
+_QUESTION = lazy_regex(r"\?(?: \(|\Z)")  # at the end of a line, but for who said it
+_PLAN = lazy_regex(r"^[^#]{0,60}# (?P<title>[^#]{4,200}) ## .*")  # a prompt that gives a plan, on one line
 _WORDS = lazy_regex(r"\w+")
 # Files that no task of this worktree is about: of another drive or worktree, of Git, and of packages.
 _ELSEWHERE = lazy_regex(r"[A-Za-z]:/|(?:.*/)?(?:node_modules|site-packages|\.venv|\.git|worktrees)/")
@@ -43,13 +56,10 @@ _BY_USER, _REASON = "(by the user)", " \N{EM DASH} "
 
 
 class Work(msgspec.Struct, frozen=True):
-    """The work before a session: the pages of earlier sessions, and a checkpoint that is newer than these.
-
-    The first page is that of the session to go on from; the others follow by time, the latest first.
-    """
+    """The work before a session: the pages of earlier sessions, the latest first, and where the work stands."""
 
     pages: Sequence[SessionPage] = ()
-    saved: Checkpoint | None = None
+    state: LiveState | None = None
     worktree: Worktree = Worktree()
 
 
@@ -58,19 +68,18 @@ def write(snapshot: Snapshot, work: Work, now: str, limit: int, count: CountToke
 
     `now` is the time, such as "2025-11-04T14:32:00Z".
     """
-    if not work.pages and work.saved is None:
-        return ""
+    if work.state is not None and _is_over(work.state, work.worktree, snapshot):
+        work = msgspec.structs.replace(work, state=_without_open(work.state))
     chosen = _Lines(limit, count)
-    if not chosen.add(_opening(work, now), 1):
+    if not (work.pages or work.state) or not chosen.add(_opening(work, now), 1):
         return ""
-    saved = work.saved
-    for line in _of_checkpoint(saved, snapshot) if saved else _of_page(work.pages[0], work.worktree, snapshot):
+    for line in _of_state(work.state, work.worktree, snapshot) if work.state else ():
         chosen.add(f"- {line}", _NOW)
     at = len(chosen.lines)
     for line in _command_lines(work.pages):
         chosen.add(f"- {line}", _NOW + _COMMANDS)
     commands, chosen.lines = chosen.lines[at:], chosen.lines[:at]
-    others = [page for page in work.pages if page.id != saved.session] if saved else work.pages[1:]
+    others = [page for page in work.pages if work.state is None or page.id != work.state.key]
     before = [f"- {brief}" for page in others if (brief := _brief(page))]
     chosen.add_files(_files(snapshot, work), _FILES if before else 1)
     chosen.lines += commands
@@ -118,79 +127,114 @@ def _command_lines(pages: Sequence[SessionPage]) -> Iterator[str]:
     """Yield a line of the commands that work here, those of most sessions first, and lines of those that fail."""
     lines = [line for page in pages for line in reversed(page.lines.get(session_page.COMMANDS, ()))]
     counts = Counter(lines)  # equal numbers stay in the order of the lines, the latest first
-    good = [line for line, _ in counts.most_common() if FAILS not in line]
-    if named := list(_short(good[:_COMMANDS_NAMED])):
-        yield f"Commands that work here: {', '.join(named)}"
-    yield from [line for line, _ in counts.most_common() if FAILS in line][: _MOST["pairs"]]
+    last = pages[0].lines.get(session_page.COMMANDS, ()) if pages else ()
+    folders: dict[str, list[str]] = {}
+    for folder, command in _short(line for line, times in counts.most_common() if times > 1 or line in last):
+        folders.setdefault(folder, []).append(command)
+    named = [f"{f'in {folder}: ' if folder else ''}{', '.join(commands)}" for folder, commands in folders.items()]
+    if named:
+        yield f"Commands that work here: {'; '.join(named)}"
+    errors = [line for page in pages for line in reversed(page.lines.get(session_page.ERRORS, ()))]
+    pairs = [line.removeprefix(OTHER_FORM) for line in errors if line.startswith(OTHER_FORM)]
+    latest = {_failing(line): line for line in reversed(pairs)}
+    yield from [latest[form] for form, _ in Counter(map(_failing, pairs)).most_common(_MOST["pairs"])]
 
 
-def _short(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines that fit into the room for commands; long ones are mostly for one occasion."""
+def _failing(pair: str) -> str:
+    """Return the form that fails of a line such as "`rtk bun` fails: unknown command — `bun` works"."""
+    return pair.partition(" fails: ")[0]
+
+
+def _short(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the folder and the command of the first lines that fit into the room, both as code.
+
+    "`cd src && make`" gives "`src`" and "`make`". Long commands are mostly for one occasion.
+    """
     room = _COMMANDS_LENGTH
-    for line in lines:
-        room -= len(line)
+    for line in islice(lines, _COMMANDS_NAMED):
+        match = _CD.fullmatch(line)
+        folder, command = (f"`{match[1]}`", f"`{match[2]}`") if match else ("", line)
+        room -= len(command)
         if room >= 0:
-            yield line
+            yield folder, command
 
 
 def _opening(work: Work, now: str) -> str:
     """Return the sentence that says whose work follows, and that the user's prompt comes first."""
-    page = work.pages[0] if work.pages else None
-    saved = work.saved
-    end = saved.saved_at if saved else ended(page) if page else ""
-    agent = one_line(saved.saved_by if saved else str(page.values.get("agent_id") or "") if page else "")
-    branch = saved.environment.branch if saved else str(page.values.get("branch") or "") if page else ""
-    ago = gap(end, now) if end else ""
-    facts = [f"{ago} ago" if ago else end, agent]
-    if branch and branch != work.worktree.branch:
-        facts.append(f"on the branch {one_line(branch)}")
+    state = work.state
+    if state is None:
+        return "Other sessions worked here. Your task is what the user asks now; this is for the case that they go on:"
+    ago = gap(state.task.saved_at, now) if state.task.saved_at else ""
+    facts = [f"{ago} ago" if ago else state.task.saved_at, one_line(state.task.saved_by)]
+    if state.branch and state.branch != work.worktree.branch:
+        facts.append(f"on the branch {one_line(state.branch)}")
     about = ", ".join(filter(None, facts))
+    end = " and has finished" if state.is_over else ", and may have finished"
     return (
-        f"Another session worked here{f' ({about})' if about else ''}, and may have finished."
+        f"Another session worked here{f' ({about})' if about else ''}{end}."
         " Your task is what the user asks now; this is for the case that it goes on:"
     )
 
 
-def _of_page(page: SessionPage, worktree: Worktree, snapshot: Snapshot) -> Iterator[str]:
-    """Yield where work stood when a session ended: asked, done, committed, left, and what its agent said last."""
-    state = page.lines.get(session_page.STATE, ())
-    for line in page.lines.get(session_page.INTENT, ())[:1]:
-        yield f"Asked: {cut_at_word(line, _LINE)}"
-    prompts = [cut_at_word(line, _PROMPT) for line in page.lines.get(session_page.SAID, ())]
+def _is_over(state: LiveState, worktree: Worktree, snapshot: Snapshot) -> bool:
+    """Return whether work is over: all steps are done, its record is closed, its branch is gone, or all is committed.
+
+    Where all is committed, nothing else may be open, and the agent's last answer must not ask for anything.
+    """
+    task = state.task
+    record = snapshot.find(task.task_id) if task.task_id else None
+    if task.is_finished or state.is_over or (record is not None and not record.is_open):
+        return True
+    is_open = any((task.next_actions, task.in_progress, task.planned, task.claimed, task.errors, task.blockers))
+    is_asking = state.answer.rstrip().endswith("?")
+    return bool(state.commits) and worktree.uncommitted == () and not is_open and not is_asking
+
+
+def _without_open(state: LiveState) -> LiveState | None:
+    """Return the state of work that is over, without what it left open; None if no answer of an agent tells of it."""
+    done = tuple(step for step in state.task.steps if step.status == DONE)
+    task = msgspec.structs.replace(state.task, steps=done, next_actions=(), errors=())
+    return msgspec.structs.replace(state, task=task, checkpoint="", is_over=True) if state.answer else None
+
+
+def _of_state(state: LiveState, worktree: Worktree, snapshot: Snapshot) -> Iterator[str]:
+    """Yield where work stands: asked, done, committed, said last, and left open."""
+    task = state.task
+    if task.goal:
+        yield f"Asked: {cut_at_word(_without_plan(task.goal), _LINE)}"
+    goal = _key(task.goal)
+    at = next((place for place, line in enumerate(task.said) if goal.startswith(_key(line))), -1)
+    prompts = [cut_at_word(one_line(line), _PROMPT) for line in task.said[at + 1 :]]
     if prompts:
         yield f"Then asked, the latest last: {_quoted(prompts[-_MOST['prompts'] :])}"
-    done = [_without_mark(line) for line in state if line.startswith("[x] ")]
-    subjects = {line.partition(" ")[2]: line for line in page.lines.get(session_page.COMMITS, ())}
-    commits = list(subjects.values())  # of a commit that was amended, the last one
+    if before := [cut_at_word(_without_plan(text), _BRIEF) for text in task.earlier_goals[-_MOST["before"] :]]:
+        yield f"Asked before: {'; '.join(before)}"
+    done = [one_line(text) for text in task.done]
     if done:
         yield f"Done: {'; '.join(done[-_MOST['done'] :])}"
+    subjects = {line.partition(" ")[2]: line for line in state.commits}
+    commits = list(subjects.values())  # of a commit that was amended, the last one
     if commits:
         yield f"Committed: {'; '.join(commits[-_MOST['commits'] :])}"
     yield from _uncommitted(worktree, snapshot)
-    for line in (line.removeprefix(LAST_SAID) for line in state if line.startswith(LAST_SAID)):
-        yield f"The last answer: {_quoted([cut_at_word(line, _ANSWER)])}"
-    known = _key(" ".join(line for line in state if line.startswith(LAST_SAID)))
-    left = map(_without_mark, page.lines.get(session_page.NEXT, ()))
+    if state.answer:
+        yield f"The last answer: {_quoted([cut_at_word(state.answer, _ANSWER)])}"
+    known = _key(state.answer)
+    yield from _listed("In progress", task.in_progress, "open")
+    left = (*task.next_actions, *task.claimed, *task.planned)
     yield from _listed("Left open", (line for line in left if _key(line) not in known), "open")
-    errors = page.lines.get(session_page.ERRORS, ())
-    yield from _listed("Open errors", (line[len(_OPEN) :] for line in errors if line.startswith(_OPEN)), "errors")
-    stated = (page.lines.get(heading, ()) for heading in (session_page.DECISIONS, session_page.LEARNINGS))
+    yield from _listed("Open errors", task.errors[::-1], "errors")
+    stated = (task.decisions[::-1], task.lessons[::-1])
     yield from _listed("Said, not recorded, not confirmed", _unrecorded(stated, snapshot, known), "stated")
+    if state.checkpoint:
+        which = state.checkpoint if state.is_saved else f"--workflow {state.workflow}"
+        yield f"`memctl checkpoint resume {which}` prints all that was saved"
 
 
-def _of_checkpoint(saved: Checkpoint, snapshot: Snapshot) -> Iterator[str]:
-    """Yield where work stood when a checkpoint was saved, with the command that shows all of it."""
-    yield f"Asked: {cut_at_word(one_line(saved.goal), _LINE)}"
-    prompts = [cut_at_word(one_line(line), _PROMPT) for line in saved.said if line != saved.goal]
-    if prompts:
-        yield f"Then asked, the latest last: {_quoted(prompts[-_MOST['prompts'] :])}"
-    yield from _listed("Done", saved.having(DONE)[::-1], "done")
-    yield from _listed("In progress", saved.in_progress, "open")
-    yield from _listed("Left open", (*saved.next_actions, *saved.planned), "open")
-    yield from _listed("Open errors", saved.errors[::-1], "errors")
-    stated = (saved.decisions[::-1], saved.lessons[::-1])
-    yield from _listed("Said, not recorded, not confirmed", _unrecorded(stated, snapshot), "stated")
-    yield f"`memctl checkpoint resume {saved.checkpoint_id}` prints all that was saved"
+def _without_plan(goal: str) -> str:
+    """Return a task on one line; of one that gives a plan, the plan's title."""
+    found = _PLAN.match(one_line(goal))
+    return found["title"] if found else one_line(goal)
 
 
 def _uncommitted(worktree: Worktree, snapshot: Snapshot) -> Iterator[str]:
@@ -214,11 +258,6 @@ def _quoted(lines: Iterable[str]) -> str:
     return "; ".join(f"\N{LEFT DOUBLE QUOTATION MARK}{line}\N{RIGHT DOUBLE QUOTATION MARK}" for line in lines)
 
 
-def _without_mark(line: str) -> str:
-    """Return a step's line without its box and its status: "[x] Port a.ts (done)" gives "Port a.ts"."""
-    return _STEP.sub("", line, 1).removesuffix(" (done)").removesuffix(" (planned)")
-
-
 def _unrecorded(stated: Iterable[Sequence[str]], snapshot: Snapshot, known: str = "") -> list[str]:
     """Return the lines that neither a record nor the text `known` has, those of the user first.
 
@@ -227,7 +266,7 @@ def _unrecorded(stated: Iterable[Sequence[str]], snapshot: Snapshot, known: str 
     found: list[str] = []
     for lines, kind in zip(stated, ("decision", "learning"), strict=True):
         recorded = tuple(map(_key, snapshot.catalogue.titles(kind))) if lines else ()
-        new = (line for line in lines if not _key(line).startswith(recorded))
+        new = (line for line in lines if not (_key(line).startswith(recorded) or _QUESTION.search(line)))
         found += [line for line in new if _key(line.partition(_REASON)[0]) not in known]
     return sorted(found, key=lambda line: _BY_USER not in line)
 
@@ -237,19 +276,13 @@ def _key(text: str) -> str:
     return " ".join(_WORDS.findall(text.casefold()))
 
 
-def ended(page: SessionPage) -> str:
-    """Return when a session ended, or if that is unknown, when its page was made; "" if neither is known."""
-    moment = page.values.get("ended") or page.values.get("summarized")
-    return timestamps.parse(moment) if isinstance(moment, str) else ""
-
-
 def _brief(page: SessionPage) -> str:
     """Return a line on a session before the last: its day, what it was asked, and what its agent said last."""
-    asked = next(iter(page.lines.get(session_page.INTENT, ())), "")
-    said = next((line for line in page.lines.get(session_page.STATE, ()) if line.startswith(LAST_SAID)), "")
-    parts = [cut_at_word(asked, _BRIEF), cut_at_word(said.removeprefix(LAST_SAID), _BRIEF)]
-    text = " \N{RIGHTWARDS ARROW} ".join(filter(None, parts))
-    return f"{ended(page)[:10]}: {text}" if text else ""
+    state = live_state.of_page(page)
+    text = " \N{RIGHTWARDS ARROW} ".join(
+        filter(None, (cut_at_word(part, _BRIEF) for part in (state.task.goal, state.answer)))
+    )
+    return f"{state.task.saved_at[:10]}: {text}" if text else ""
 
 
 class _File(msgspec.Struct):
@@ -266,14 +299,11 @@ class _File(msgspec.Struct):
 def _files(snapshot: Snapshot, work: Work) -> dict[str, _File]:
     """Return the files of the last sessions by path, the latest first, without those that are not there any more."""
     rows: list[tuple[str, str, float]] = []
-    if work.saved:
-        rows += [(file.path, file.action, 1.0) for file in work.saved.files]
+    if work.state and all(page.id != work.state.key for page in work.pages):
+        rows += [(file.path, file.action, 1.0) for file in work.state.task.files]
     for number, page in enumerate(work.pages):
-        if any(line.startswith(_WORKED) for line in page.lines.get(session_page.STATE, ())):
-            continue  # its paths are relative to another folder
         weight = _DECAY**number * (_OWN if page.values.get("branch") == work.worktree.branch else 1)
-        for heading in (session_page.CHANGED, session_page.READ):
-            rows += [(row.path, row.action, weight) for row in reversed(page.files.get(heading, ()))]
+        rows += [(path, action, weight) for path, action in live_state.rows(page)]
     withheld = snapshot.withheld.reasons_for({path for path, *_ in rows})
     files: dict[str, _File] = {}
     for path, action, weight in rows:

@@ -19,23 +19,21 @@ from memctl.pages.line_references import CurrentFile, LineReference, follow
 from memctl.pages.renamed_files import fixed_path
 from memctl.pages.repository_paths import files_below
 from memctl.record import ids
-from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page, code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.search.named_files import records_naming
 from memctl.store import files
 from memctl.store.last_commits import CommitsBetween
 from memctl.store.memory import Memory
 from memctl.text import timestamps
-from memctl.text.fit import first_sentence, reasons_first
-from memctl.text.headings import split
 from memctl.text.lazy_regex import lazy_regex
 
 REVIEWED, UNREVIEWED, SUSPECT, BROKEN = "reviewed", "unreviewed", "suspect", "broken"
-IN_CODE_REFS, IN_TEXT, IN_COMMIT = "code_refs", "text", "commit"
+IN_CODE_REFS, IN_TEXT, IN_COMMIT, IN_MENTION = "code_refs", "text", "commit", "mention"
 _AROUND = 12 * 3_600  # seconds before and after a commit in which records of its session are searched
 _BESIDE = 3_600  # seconds between a commit of code and a record of its session; mostly less than an hour
-_ORDER = (IN_CODE_REFS, IN_TEXT, IN_COMMIT)
+_ORDER = (IN_CODE_REFS, IN_TEXT, IN_COMMIT, IN_MENTION)
 _OF_PLACES = 20  # the most important records of a section or page
 # A record's id in code or in a message, also as the beginning of a file's name.
 _NAMED = lazy_regex(rf"(?<![\w-]){ids.PATTERN.pattern}(?!\w)")
@@ -64,14 +62,16 @@ class PageReference(msgspec.Struct, frozen=True):
 class Reason(msgspec.Struct, frozen=True):
     """Why a record is related to a file.
 
-    - `by`: IN_CODE_REFS if the record refers to the file, IN_TEXT if the file's text names the record, or IN_COMMIT if
-      a commit that changed the file names the record.
-    - `where`: depending on `by`, the code reference, the number of the line in the file, or the commit's id.
+    - `by`: IN_CODE_REFS if the record refers to the file, IN_TEXT if the file's text names the record, IN_COMMIT if a
+      commit that changed the file names the record, or IN_MENTION if the record's text names the file.
+    - `where`: depending on `by`, the code reference, the number of the line in the file, the commit's id, or the file's
+      name as the record has it.
     - `how`: for a commit, the name of the trailer that names the record, or "message" if another part of its message
       does.
     - `is_here`: whether the reason is about the line that was asked for.
     - `distance`: the least is the best among reasons with the same `by`. For the file's text it is the number of lines
-      from the line that was asked for, for a commit the number of later ones, for a code reference -1 to 2.
+      from the line that was asked for, for a commit the number of later ones, for a code reference -1 to 2, for a name
+      in the record's text 1, in its title 0.
     - `lines`: for a code reference to lines, where these lines are now; otherwise None.
     """
 
@@ -348,6 +348,13 @@ def _records(
         for name, how in record_names(cause.touch.message).items():
             reason = Reason(IN_COMMIT, cause.touch.commit, how, cause.is_here, number)
             reasons.setdefault(_own_id(by_id, name), []).append(reason)
+    naming = records_naming(snapshot, [query.path])
+    about_it = {record.path for record, _ in about}
+    for record in snapshot.catalogue.at(naming.keys() - about_it):
+        by_id.setdefault(record.id, record)
+        name = naming[record.path][query.path]
+        reason = Reason(IN_MENTION, name, distance=int(name not in record.title))
+        reasons.setdefault(record.id, []).append(reason)
     return _by_weight(reasons, by_id)
 
 
@@ -467,29 +474,3 @@ def _sessions(repository: Repository, commits: Collection[str]) -> dict[str, tup
     out = git.read(args, repository.top, "".join(f"{name}\n" for name in sorted(commits)).encode())
     rows = (item.split("\x1f", 2) for item in out.decode(errors="replace").split("\0") if item)
     return {commit: (session, author) for commit, session, author in rows if session}
-
-
-def reason_of_record(snapshot: Snapshot, record: Record) -> str:
-    """Return the first sentence of the reason that a record gives, or of the record's text if it gives none.
-
-    The result is "" if the record has no text, or if its file can't be read any more.
-    """
-    try:
-        return _first_reason(snapshot.body(record))
-    except (InvalidRecord, OSError):
-        return ""
-
-
-def reason_of_page(page: Page) -> str:
-    """Return the first sentence of a page's text, its title if there is no text."""
-    return _first_reason(page.body) or page.title
-
-
-def reason_of_commit(text: str) -> str:
-    """Return the first sentence below the subject of a commit's message, "" if there are only trailers."""
-    return next(map(first_sentence, message.paragraphs(text)), "")
-
-
-def _first_reason(body: str) -> str:
-    texts = reasons_first((part.heading, part.body) for part in split(body))
-    return next((sentence for text in texts if (sentence := first_sentence(text))), "")

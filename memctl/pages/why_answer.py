@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from memctl.pages.provenance import Cause, Why, reason_of_commit, reason_of_page, reason_of_record
+from memctl.pages.provenance import Cause, Why
+from memctl.pages.reasons import reason_of_commit, reason_of_page, reason_of_record, turned_down
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.text.phrases import quantity
@@ -63,8 +64,9 @@ def sentence(snapshot: Snapshot, why: Why, indirect: Indirect) -> str:
     """Return the likeliest reason for a file or line, in one sentence on one line.
 
     It is taken from the first of these that exists: a record about the line, the commit that the line comes from, a
-    section that covers the file, a record with similar words, or a commit of the file: the first one, or else (older
-    ones were not read, or it imported all files) the latest one that says why, or the latest.
+    section that covers the file and says something, a record with similar words, or a commit of the file: the first
+    one, or else (older ones were not read, or it imported all files) the latest one that says why. If there is none,
+    the sentence says so.
     """
     related = [item for item in why.records if item.record is not None]
     own = next((cause for cause in why.commits if cause.is_here), None)
@@ -72,24 +74,27 @@ def sentence(snapshot: Snapshot, why: Why, indirect: Indirect) -> str:
         return _because(snapshot, related[0].record)
     if own is not None:
         return _of_commit(own)
-    if why.sections:
-        page = why.sections[0][0]
-        return f"{reason_of_page(page)} ({page.id} {page.title})"
+    for page, _ in why.sections:
+        if reason := reason_of_page(page):
+            return f"{reason} ({page.id} {page.title})"
     if indirect.perhaps:
         return "perhaps " + _because(snapshot, indirect.perhaps[0])
-    if not why.commits:
-        return f"referred to by {quantity(len(why.pages), 'page')}"
-    first, latest = why.commits[-1], why.commits[0]
-    if not why.has_more and not first.touch.is_root:
-        return _of_commit(first)
-    return _of_commit(next((cause for cause in why.commits if reason_of_commit(cause.touch.message)), latest))
+    if why.commits and not why.has_more and not why.commits[-1].touch.is_root:
+        return _of_commit(why.commits[-1])
+    if telling := next((cause for cause in why.commits if reason_of_commit(cause.touch.message)), None):
+        return _of_commit(telling)
+    known = [f"last change: {_of_commit(why.commits[0])}"] if why.commits else []
+    known += [f"in {page.id} {page.title}" for page, _ in why.sections[:1]]
+    known += [f"referred to by {quantity(len(why.pages), 'page')}"] if why.pages else []
+    return "; ".join(["no reason is recorded", *known])
 
 
 def _because(snapshot: Snapshot, record: Record | None) -> str:
     """Return a record's reason, with its id and title in parentheses."""
     assert record is not None
-    successors = f", superseded by {', '.join(record.superseded_by)}" if record.superseded_by else ""
-    name = f"{record.id} {record.title}{successors}"
+    if line := turned_down(snapshot, record):
+        return line
+    name = f"{record.id} {record.title}"
     reason = reason_of_record(snapshot, record)
     return f"{reason} ({name})" if reason else name
 

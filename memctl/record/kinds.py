@@ -211,6 +211,7 @@ STATE = Kind(
             "Record the state of a task; prints its id and path.",
         ),
         ('memctl state --update STA-2025-11-04-002 --done PATCH --next "Finish DELETE"', "Update a recorded state."),
+        ("memctl state --checkpoint newest", "Make a record of where your work stands, for others to see."),
     ),
     defaults={"completion_percentage": 0, "assignee": None},
     steps=(

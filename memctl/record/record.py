@@ -124,3 +124,5 @@ FIXED = ("id", "memory_id", "memory_type", "aliases", "path")  # what no edit ma
 FIELDS = Record.__struct_fields__[:-1]
 ORDER = tuple(name for name in FIELDS if name != "assignee")  # of the full form, which has it as an unknown key
 SOURCE_ID = "source_id"  # the key among `extra` for a record's id in another tool
+ADR = "adr"  # the key among `extra` for the file that a decision was imported from
+IMPORTED = (SOURCE_ID, ADR)

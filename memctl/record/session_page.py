@@ -27,12 +27,12 @@ INTENT, DECISIONS, STATE, NEXT = "Session Intent", "Decisions Made", "Current St
 ISSUES, LEARNINGS, ERRORS = "Issues Encountered", "Learnings", "Error Context"
 SAID = "Said by the User"
 COMMITS, COMMANDS = "Commits", "Commands"
-# How the line with the agent's last answer begins, and what marks a command that fails where another form works.
-LAST_SAID, FAILS = "Last said: ", "fails here"
+# How lines begin: that with the agent's last answer, and that of a command that fails where another form works.
+LAST_SAID, OTHER_FORM = "Last said: ", "other form: "
 CHANGED, READ, OUTSIDE = "Files Modified", "Files Read (Not Modified)", "Files Outside of the Repository"
 _NUMBERED = (DECISIONS, NEXT)
 _ORDER = (INTENT, CHANGED, READ, OUTSIDE, DECISIONS, STATE, COMMITS, NEXT, SAID, ISSUES, LEARNINGS, ERRORS, COMMANDS)
-_FILES = (CHANGED, READ, OUTSIDE)
+LISTS_OF_FILES = (CHANGED, READ, OUTSIDE)
 _HEAD = "| File | Action | What Changed |\n|------|--------|-------------|\n"
 _HEADED = lazy_regex(r"^#{2,3} .*", re.MULTILINE)
 _ROW = lazy_regex(r"(?=.* \|$)\| (?P<path>`+(?!`).+?(?<!`)`+) \| (?P<action>\w+) \|(?: (?P<what>.*))? \|$")
@@ -138,7 +138,11 @@ def render(page: SessionPage) -> str:
     """Return the Markdown text of a session's page."""
     parts = [f"## Session Summary — {page.id}\n"]
     for heading in _ORDER:
-        body = _files_text(heading, page.files.get(heading, ())) if heading in _FILES else _lines_text(heading, page)
+        body = (
+            _files_text(heading, page.files.get(heading, ()))
+            if heading in LISTS_OF_FILES
+            else _lines_text(heading, page)
+        )
         if heading == CHANGED and page.trail:
             body = f"{body}\n\n{_more(page)}".strip("\n")
         if body or heading in (INTENT, CHANGED, STATE):
@@ -192,7 +196,7 @@ def parse(text: str, path: str) -> SessionPage:
     lines: dict[str, tuple[str, ...]] = {}
     more: list[str] = []
     for heading, section in _sections(body):
-        if heading in _FILES:
+        if heading in LISTS_OF_FILES:
             files[heading] = tuple(_rows(heading, section))
         elif heading in _ORDER:
             lines[heading] = tuple(_items(heading, section))
@@ -226,7 +230,7 @@ def with_trail(page: SessionPage, trail: SessionPage) -> SessionPage:
     is written later than the list.
     """
     files: dict[str, tuple[TrailRow, ...]] = {}
-    for heading in _FILES:
+    for heading in LISTS_OF_FILES:
         rows = {row.path: row for row in trail.files.get(heading, ())}
         rows.update((row.path, row) for row in page.files.get(heading, ()))
         files[heading] = tuple(rows.values())

@@ -64,10 +64,22 @@ class Texts(Protocol):
         search faster: at least the best `most` entries are returned, and others may be left out. None returns all.
         """
 
+    def frequencies(self, words: Iterable[str]) -> dict[str, int]:
+        """Return how many texts have each of some words, in any of its forms; under "" how many texts there are."""
+
+    def alike(self, words: Collection[str], most: int) -> list[Hit]:
+        """Return the best `most` records that have some of the words, the best first."""
+
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
         """Return the links of some entries: pairs of an entry's number, and the id or marker that the entry links to.
 
         `numbers` are the numbers of the entries in the search index (`Hit.number`).
+        """
+
+    def threads(self, names: Collection[str], most: int) -> list[list[Hit]]:
+        """Return the entries of some threads, each in its order; `text` is 0 in all. Larger threads are left out.
+
+        `names` are the names of the threads (`Hit.thread`), and `most` the number of entries that a thread may have.
         """
 
     def paths(self, query: str, most: int | None = None) -> list[str]:
@@ -188,6 +200,12 @@ class Catalogue(Protocol):
 
     def with_code_refs(self, files: Iterable[str]) -> list[Record]:
         """Return the records whose code references name one of some files or folders, or lines of such a file."""
+
+    def naming(self, bases: Iterable[str]) -> list[tuple[str, str]]:
+        """Return what records have in their texts that may name a file, each with the record's path.
+
+        `bases` are the last parts of the names, such as "card.py". `text.named_files` says which file a name means.
+        """
 
     def unplaced(self) -> list[tuple[str, str, str]]:
         """Return the path and type of each open record that names no section, with a file or folder it refers to.

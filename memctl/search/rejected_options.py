@@ -64,7 +64,7 @@ _NO_CODE = lazy_regex(
     r"|\.(?:md|mdx|rst|adoc|svg|csv|lock|sum|ipynb|min\.js|map|snap)$|(?:^|/)(?:package-lock\.json|pnpm-lock\.yaml)$",
     re.IGNORECASE,
 )
-_LEAST = 3  # ordinary words of an option that is looked for
+_LEAST = 3  # words of an option that is looked for, or two in one clause, such as "sticky sessions"
 # Where a clause begins, and words by which it does not adopt what follows.
 _CLAUSE = lazy_regex(
     r"[,;:.](?:\s|$)|\s[\u2013\u2014-]\s|\b(?:and|by|but|in favou?r of|to|with)\b(?=\s)", re.IGNORECASE
@@ -210,6 +210,8 @@ def _clauses(passage: Passage) -> _Clauses:
 def _has(option: RejectedOption, clauses: _Clauses) -> bool:
     if option.names:
         return any(_find(option.names, plain) >= 0 for plain, _ in clauses)
+    if len(option.words) < _LEAST:
+        return any(option.words <= terms for _, terms in clauses)
     return option.words <= {term for _, terms in clauses for term in terms}
 
 
@@ -240,7 +242,7 @@ def _option(record: Record, name: str, reason: str, decided: str, spoken: Collec
     if names:
         if _find(names, plain_text(decided)) < 0:
             yield RejectedOption(record, name, reason, names, frozenset())
-    elif len(words) >= _LEAST and not words <= similarity.terms(f"{decided} {_ORDINARY_WORDS}"):
+    elif len(words) >= _LEAST - 1 and not words <= similarity.terms(f"{decided} {_ORDINARY_WORDS}"):
         yield RejectedOption(record, name, reason, (), words)
 
 

@@ -16,11 +16,13 @@ from memctl.record.pages import code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search import ranking
+from memctl.search.named_files import records_naming
 
 LINKS, CODE, TEXT, TAGS, SECTION = 0.35, 0.25, 0.25, 0.10, 0.05
 _LEAST = 0.1  # the least score: a shared section or a few shared words alone make no relation
 _NEAR = 0.5  # for a link through a third record, and for a section that is part of the other
 _SAME_FOLDER = 0.3  # for code in the same folder
+_NAMED = 0.5  # for a file that a text names: enough by itself (_LEAST), and less than a code reference
 _LINK_FIELDS = ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_by")
 
 
@@ -30,12 +32,14 @@ class RelatedQuery(msgspec.Struct, frozen=True):
     - `files` are the paths of the files, or those of the record's code references.
     - `sections` are markers: those that cover the files, or that of the record.
     - `texts` maps the path of each other record to how similar its text is to the subject, from 0 to 1.
+    - `naming` maps the path of each record that names some of the files in its text to these files.
     """
 
     record: Record | None
     files: frozenset[str]
     sections: frozenset[str]
     texts: Mapping[str, float]
+    naming: Mapping[str, Collection[str]] = {}
 
 
 class Related(msgspec.Struct, frozen=True):
@@ -59,15 +63,14 @@ class Related(msgspec.Struct, frozen=True):
 def of_record(snapshot: Snapshot, record: Record) -> RelatedQuery:
     """Return the query that finds the records related to a record."""
     sections = frozenset([record.section] if record.section else [])
-    return RelatedQuery(
-        record, frozenset(map(code_path, record.code_refs)), sections, snapshot.texts.similar(record.path)
-    )
+    files = frozenset(map(code_path, record.code_refs))
+    return RelatedQuery(record, files, sections, snapshot.texts.similar(record.path), records_naming(snapshot, files))
 
 
 def of_files(snapshot: Snapshot, files: Collection[str], sections: Iterable[str]) -> RelatedQuery:
     """Return the query that finds the records related to files; `sections` are the markers that cover the files."""
     texts = of_words(snapshot, " ".join(sorted(files)))
-    return RelatedQuery(None, frozenset(files), frozenset(sections), texts)
+    return RelatedQuery(None, frozenset(files), frozenset(sections), texts, records_naming(snapshot, files))
 
 
 def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[str, float]:
@@ -98,6 +101,9 @@ def related(
 def _relate(record: Record, subject: RelatedQuery, links: _Links) -> Related:
     link, how = links.closeness(record)
     code, files = _code(frozenset(map(code_path, record.code_refs)), subject.files)
+    named = subject.naming.get(record.path, ())
+    if named and code < _NAMED:
+        code, files = _NAMED, tuple(sorted(named))
     own = frozenset(subject.record.tags) if subject.record else frozenset()
     tags = own.intersection(record.tags)
     section, marker = _section(record.section, subject.sections)

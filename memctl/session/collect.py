@@ -21,6 +21,7 @@ from memctl.transcript.events import Session
 
 _CONFLICTS = lazy_regex(r"git (?:-\S+ (?:[^-\s]\S* )?)*(?:merge|rebase|pull|cherry-pick|revert)\b")
 _MOST_COMMITS = 200  # the latest of a session
+_ID = 7  # characters of a commit's id, as Git prints most
 _MERGES = ("a merge", "a rebase", "a cherry-pick", "a revert")
 
 
@@ -75,10 +76,11 @@ def with_commits(memory: Memory, summary: SessionSummary, running: Running) -> S
     return msgspec.structs.replace(
         summary,
         commits=tuple(
-            (commit.commit[:10], commit.subject)
+            (commit.commit[:_ID], commit.subject)
             for commit in reversed(made)
             if any(not path.startswith(prefix) for path in commit.paths)
-        ),
+        )
+        or summary.commits,
         records=tuple(titles),
         titles=titles,
     )

@@ -33,7 +33,7 @@ _UNDECIDED = re.compile(r"(?:whether|if|why|how|none|no) ", re.IGNORECASE)
 _NEXT = re.compile(
     r"\b(?:what (?:would you like|do you want|should (?:i|we) do|to do|next|now)|do next|(?:ready"
     r"|how (?:would you like|do you want)) to"
-    r"|proceed|me to review|which (?:pr|branch|issue))\b",
+    r"|proceed|me to review|which (?:pr|branch|issue))\b|\b(?:(?:can|may|shall) i|what should i) ",
     re.IGNORECASE,
 )
 _RECOMMENDED = re.compile(r" *\(recommended\)", re.IGNORECASE)
@@ -288,7 +288,11 @@ def _of(made: Statement) -> Iterator[Extract]:
         alternatives = tuple(one_line(item) for item in made.items("alternatives_considered") if not is_nothing(item))
         yield Extract(labels.DECISION, text, True, "" if is_nothing(reason) else reason, alternatives)
     elif made.kind == labels.ISSUE:
-        if not (made.text("resolution") or cues.OVER.match(made.text("investigation_status"))):
+        if not (
+            f"{text} {made.text('description')}".rstrip().endswith("?")
+            or made.text("resolution")
+            or cues.OVER.match(made.text("investigation_status"))
+        ):
             yield Extract(labels.ISSUE, text, True)
     elif made.kind in (labels.LEARNING, labels.DETAIL):
         yield Extract(labels.LEARNING, text, True)

@@ -149,9 +149,19 @@ _TELLING = re.compile(
 _MISUSED = re.compile(
     r"no such file or directory|file does not exist|command not found|no matches found|not a git repository"
     r"|(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:flag|option|argument|command|subcommand|linter)|\busage:"
-    r"|can't (?:combine|be used)|\[setup failed\]|^the command is terminated|would be overwritten by",
+    r"|can't (?:combine|be used)|\[setup failed\]|go\.mod file not found|^the command is terminated"
+    r"|would be overwritten by",
     re.IGNORECASE,
 )
+# Messages on what a command needs around it, such as a service or a permission.
+_AROUND = re.compile(
+    r"connection (?:refused|reset|timed out)|(?:could not|can(?:no|')t|unable to|failed to) connect\b"
+    r"|could not resolve host|\bE(?:CONN\w+|ACCES|HOSTUNREACH)\b|\bunauthori[sz]ed\b|(?:access|permission) denied"
+    r"|authentication failed|no space left on|is the docker daemon running|network is unreachable",
+    re.IGNORECASE,
+)
+# A commit with which the project's hooks run.
+_COMMIT = re.compile(r"\bgit\b[^\n|;&]{0,80}\bcommit\b(?!.*--no-verify)", re.DOTALL)
 # How a host says that a call did not run: it was refused, or a parallel call failed.
 _NOT_MADE = (
     "the user doesn't want to proceed",
@@ -175,7 +185,8 @@ class Failure(msgspec.Struct, frozen=True):
     - `times` says how often the step failed with this message.
     - `moment` and `line` are the time of the last of these failures and its line in the transcript.
     - `resolved` says how the failure was resolved, "" if it was not.
-    - `is_open` says that a check, such as a test, found an error, and that the check did not succeed later.
+    - `is_open` says that a check, such as a test, found an error, or that a command lacked a service or a permission,
+      and that neither succeeded later.
     """
 
     step: str
@@ -194,34 +205,50 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
     failed") and the step fails again with another one, both runs are one Failure with the later message.
     """
     failures: dict[tuple[str, str], Failure] = {}
+    has_hooks = False  # whether a commit has printed the report of checks, which hooks then run at each commit
     for event, call in results(events):
-        step = steps.of_call(call)
+        is_commit = _COMMIT.search(tool_calls.command_of(call.arguments)) is not None
+        has_hooks |= is_commit and (_is_report(event.text) or _passes(event.text))
         if is_failure(event, call):
-            text = message(event.text)
-            counts = (steps.key(step), "")
-            key = counts if only_counts(text) else (steps.key(step), text)
-            first = Failure(step, text, event.moment, times=0)
-            old = failures.get(key) or failures.pop(counts, first)
-            is_open = (bool(steps.program(step)) or _is_report(event.text)) and not _MISUSED.search(text)
-            for other, failure in failures.items():  # a new run of the step no longer reports what it does not show
-                if failure.is_open and other[0] == key[0] and failure.message not in event.text:
-                    failures[other] = msgspec.structs.replace(failure, is_open=False)
-            failures[key] = msgspec.structs.replace(
-                old, message=text, resolved="", times=old.times + 1, line=event.line, is_open=is_open
-            )
-            continue
-        good = steps.of_success(call) if failures else frozenset()
-        is_command = bool(tool_calls.command_of(call.arguments))
-        programs = steps.programs(call) if any(failure.is_open for failure in failures.values()) else frozenset()
-        for key, failure in failures.items():
-            # An agent's own tools fail on the way, such as an edit whose text is not found: nothing to be resolved.
-            if not failure.resolved and (is_command or failure.is_open) and steps.is_covered(failure.step, good):
-                failures[key] = msgspec.structs.replace(
-                    failure, resolved="the same step succeeded later", is_open=False
-                )
-            elif failure.is_open and steps.program(failure.step) in programs:
-                failures[key] = msgspec.structs.replace(failure, is_open=False)
+            _add(failures, event, call)
+        elif failures:
+            _settle(failures, event, call, is_all_checked=is_commit and has_hooks)
     return list(failures.values())
+
+
+def _add(failures: dict[tuple[str, str], Failure], event: Event, call: Event) -> None:
+    """Add the failure of a call to those before it."""
+    step, text = steps.of_call(call), message(event.text)
+    counts = (steps.key(step), "")
+    key = counts if only_counts(text) else (steps.key(step), text)
+    old = failures.get(key) or failures.pop(counts, Failure(step, text, event.moment, times=0))
+    is_work = bool(steps.program(step)) or _is_report(event.text) or _AROUND.search(text)
+    for other, failure in failures.items():  # a new run of the step no longer reports what it does not show
+        if failure.is_open and other[0] == key[0] and failure.message not in event.text:
+            failures[other] = msgspec.structs.replace(failure, is_open=False)
+    failures[key] = msgspec.structs.replace(
+        old,
+        message=text,
+        resolved="",
+        times=old.times + 1,
+        line=event.line,
+        is_open=bool(is_work) and not _MISUSED.search(text),
+    )
+
+
+def _settle(failures: dict[tuple[str, str], Failure], event: Event, call: Event, *, is_all_checked: bool) -> None:
+    """Mark the failures that a successful call resolves, which are all open ones if hooks ran (`is_all_checked`)."""
+    good = steps.of_success(call)
+    is_command = bool(tool_calls.command_of(call.arguments))
+    programs = steps.programs(call) if any(failure.is_open for failure in failures.values()) else frozenset()
+    for key, failure in failures.items():
+        # An agent's own tools fail on the way, such as an edit whose text is not found: nothing to be resolved.
+        if not failure.resolved and (is_command or failure.is_open) and steps.is_covered(failure.step, good):
+            failures[key] = msgspec.structs.replace(failure, resolved="the same step succeeded later", is_open=False)
+        elif failure.is_open:
+            is_passed = is_all_checked or failure.message.replace("FAIL", "PASS", 1) in event.text
+            program = steps.program(failure.step) or steps.tool(failure.step)
+            failures[key] = msgspec.structs.replace(failure, is_open=not is_passed and program not in programs)
 
 
 def succeeded(events: Sequence[Event]) -> frozenset[str]:
@@ -275,11 +302,6 @@ def _is_report(text: str) -> bool:
     """Return whether an output is the report of failing tests or of a compiler, whatever program ran it."""
     line = failing_line(_looked_at(text))
     return is_specific(line) or only_counts(line)
-
-
-def is_misused(result: Event) -> bool:
-    """Return whether a failed command was called wrongly, such as with an unknown option, or is not there."""
-    return _MISUSED.search(message(result.text)) is not None
 
 
 def is_refused(result: Event) -> bool:

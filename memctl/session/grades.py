@@ -24,7 +24,6 @@ from memctl.session.page_builder import IMPLIED
 from memctl.session.probes import ARTIFACT, DECISION, KINDS, NEXT, RECALL, STATE_OF_WORK, Probe
 from memctl.session.summary import SessionSummary
 from memctl.session.trail import Places
-from memctl.session.working_forms import OTHER_FORM
 from memctl.store.memory import Memory
 from memctl.text import timestamps, xml
 from memctl.text.characters import redacted_line
@@ -250,7 +249,9 @@ def _accuracy(facts: Sequence[Probe], page: SessionPage) -> Dimension:
     for heading, kind in ((session_page.DECISIONS, DECISION), (session_page.ERRORS, RECALL)):
         known = [f" {comparable(fact.fact)} " for fact in facts if fact.kind == kind]
         lines = [
-            line for line in page.lines.get(heading, ()) if not (line.endswith(IMPLIED) or line.startswith(OTHER_FORM))
+            line
+            for line in page.lines.get(heading, ())
+            if not (line.endswith(IMPLIED) or line.startswith(session_page.OTHER_FORM))
         ]
         details += len(lines)
         right += sum(any(fact in f" {comparable(line)} " or _is_cut(line, fact) for fact in known) for line in lines)

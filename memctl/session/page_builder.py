@@ -22,7 +22,7 @@ from memctl.text.markdown import code, inline
 from memctl.transcript.events import DIGEST, PROMPT
 
 _LONGEST = 600  # characters of an entry
-_MOST_COMMITS = 10  # the latest
+_MOST_COMMITS = 20  # the latest
 _FIGURES = ("duration_minutes", "turns", "answers", "tool_calls", "sub_agents", "compactions")
 OPEN, RESOLVED = "open", "resolved"
 IMPLIED = "(as said)"  # after a statement without a label
@@ -50,7 +50,7 @@ def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
                 *(_decision(made, summary) for made in _unrecorded(summary, DECISION, labels.DECISION)),
             ),
             session_page.STATE: tuple(_state(summary)),
-            session_page.COMMITS: tuple(map(text, summary.printed_commits)),
+            session_page.COMMITS: tuple(map(commit, summary.commits[-_MOST_COMMITS:])),
             session_page.NEXT: tuple(map(text, summary.next_steps)),
             session_page.SAID: tuple(dict.fromkeys(map(text, summary.said))),
             session_page.ISSUES: (
@@ -174,8 +174,6 @@ def _state(summary: SessionSummary) -> Iterable[str]:
         yield f"Blocker: {text(extract.text)}"
     if latest := latest_changes(summary):
         yield f"Last changed: {', '.join(session_page.span(_path(path)) for path in latest)}"
-    for commit, subject in summary.commits[-_MOST_COMMITS:]:
-        yield f"Committed {commit}: {text(subject)}"
     if summary.records:
         yield f"Recorded: {', '.join(summary.records)}"
     if summary.last_word:
@@ -183,6 +181,12 @@ def _state(summary: SessionSummary) -> Iterable[str]:
     if summary.root:
         where = session_page.span(_path(summary.root))
         yield f"Worked in {where}, not in this worktree: paths are relative to that folder"
+
+
+def commit(one: tuple[str, str]) -> str:
+    """Return the line of a page for a commit, given as its id and subject."""
+    identifier, subject = one
+    return f"{code(identifier)} {text(subject)}"
 
 
 def _failure(failure: Failure) -> str:

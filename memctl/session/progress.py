@@ -23,17 +23,15 @@ from memctl.session.failures import Failure
 from memctl.session.tool_calls import commit_message
 from memctl.statements import completion, labels, reader, titles, units, wishes
 from memctl.statements.dialogue import Topic
-from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, put_steps, reach
+from memctl.task.progress import MOST_SAID, TASK_LIST, limit_steps, newest, newest_files, put_steps, reach, shown
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.text.words import stems
 from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, RESULT, Event
 
-MOST_SAID = 30  # prompts in the state; a resume text shows the last twelve
 MOST_DECISIONS, MOST_ISSUES, MOST_LESSONS, MOST_ERRORS, MOST_OUTCOMES = 15, 15, 10, 10, 20
 _LISTED = (labels.DECISION, labels.ISSUE, labels.BLOCKER, labels.LEARNING)
-_MOST_STEP_WORDS = 5  # in a prompt that only asks for a step, such as "commit this and push"
 _LONGEST_GOAL = 300  # characters of an earlier goal
 _LONGEST_CLAIM = 300  # characters of a sentence that may claim a step
 _VERBS = (
@@ -79,19 +77,8 @@ class Progress(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> TaskState:
-        """The state with the agent's last offers as next actions, as far as no step or action says the same.
-
-        It is without a task list of which no task was ever begun although files were changed since, because such a list
-        says nothing about the progress.
-        """
-        state = self.state
-        is_idle = self.is_worked_on and all(
-            step.status == PLANNED and step.evidence == TASK_LIST for step in state.steps
-        )
-        steps_shown = () if is_idle else state.steps
-        known = [Topic.of(text) for text in (*state.next_actions, *(step.text for step in steps_shown))]
-        new = [text for text in self.offers if not any(Topic.of(text).is_same(topic) for topic in known)]
-        return msgspec.structs.replace(state, steps=steps_shown, next_actions=(*state.next_actions, *new)[:MOST_LINES])
+        """The state as others see it (`task.progress.shown`)."""
+        return shown(self.state, self.offers, is_worked_on=self.is_worked_on)
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -220,7 +207,7 @@ def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
     if state.goal == line(text, LONGEST_MISSION):  # hooks see a prompt before the transcript has it
         return msgspec.structs.replace(before, state=state, is_compacted=False)
     is_next = before.is_compacted and len(state.done) == len(state.steps) and wishes.is_request(text)
-    if state.goal and not (is_task(text) and (before.is_over or is_idle or is_next)):
+    if state.goal and not (wishes.is_task(text) and (before.is_over or is_idle or is_next)):
         return msgspec.structs.replace(before, state=state)
     earlier = [cut_at_word(state.goal, _LONGEST_GOAL)] if state.goal and not is_idle else []
     state = msgspec.structs.replace(
@@ -231,13 +218,6 @@ def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
         next_actions=(),
     )
     return Progress(state, before.created)
-
-
-def is_task(prompt: str) -> bool:
-    """Return whether a prompt may start a task, unlike one that asks for a single action, such as "commit this"."""
-    if len(prompt.split()) > _MOST_STEP_WORDS:
-        return True
-    return not wishes.is_step(prompt) and wishes.has_object(prompt)
 
 
 def constraints_in(prompt: str) -> list[str]:

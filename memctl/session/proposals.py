@@ -145,7 +145,7 @@ def _decision(extract: Extract, where: str) -> Proposal:
         content.setdefault("rationale", redacted_line(extract.reason))
     if extract.alternatives:
         content["alternatives_considered"] = [redacted_line(alternative) for alternative in extract.alternatives]
-    values = _dated(_with_term(values), extract.moment)
+    values = _dated(_with_term(values) if values["status"] == "proposed" else values, extract.moment)
     number = str(extract.statement.values.get(labels.NUMBER, "")) if extract.statement else ""
     return _proposal(extract, DECISION, values, content, number)
 
@@ -237,8 +237,7 @@ def _learning(extract: Extract, where: str) -> Proposal:
     content: dict[str, str | list[str]] = {"lesson": redacted_line(extract.text), **content_fields}
     content["context"] = f"{content_fields['context']}\n\n{where}" if "context" in content_fields else where
     values = {"importance": 5 if extract.explicit else 4} | labelled_values
-    values = _dated(_with_term(values), extract.moment)
-    return _proposal(extract, LEARNING, values, content)
+    return _proposal(extract, LEARNING, _dated(values, extract.moment), content)
 
 
 def _state(summary: SessionSummary) -> list[Proposal]:

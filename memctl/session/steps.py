@@ -26,7 +26,7 @@ _READERS = (
 )  # fmt: skip
 _READING_GIT = ("log", "show", "diff", "grep", "blame", "status", "ls-files", "cat-file", "stash", "shortlog")
 _LAUNCHERS = re.compile(
-    r"(?:(?:sudo|time|env|nice|npx|bunx|uvx|(?:uv|poetry|pipenv|pdm|hatch|rye) run|(?:pnpm|yarn|bundle) exec"
+    r"(?:(?:sudo|time|env|nice|npx|bunx|uvx|rtk|wsl -e|(?:uv|poetry|pipenv|pdm|hatch|rye) run|(?:pnpm|yarn|bundle) exec"
     r"|timeout \S+|python[\d.]*(?= -m )|-m)(?: |$))+"
 )
 _RUNS = (
@@ -46,6 +46,7 @@ _JUDGES = (
 )
 _CHECKS = re.compile(rf"(?:{_RUNS}|{_JUDGES}|make|ninja)(?= |$)")
 _BUILT = {f"{tool} test": f"{tool} build" for tool in ("go", "cargo", "swift", "dotnet", "bazel")}
+_SCRIPT = re.compile(r"(npm|pnpm|yarn|bun) run test(?![\w-])")  # which their `test` runs, too
 _LINTERS = frozenset(
     {"golangci-lint", "staticcheck", "shellcheck", "eslint", "ruff check", "flake8", "pylint", "rubocop"}
 )
@@ -57,8 +58,8 @@ _WHOLE = re.compile(_RUNS)  # programs that without arguments check everything, 
 def of_call(call: Event) -> str:
     """Return the step of a tool call, for people: a command as it was written, or a tool and its file ("Read a.py").
 
-    If the call has several commands, the last one that checks something says most about it: for `fmt && lint` this is
-    `lint`. If no command checks anything, the result is the first one that does more than read.
+    If the call has several commands, the last one that checks something or commits says most about it: for
+    `fmt && lint` this is `lint`. If there is none, the result is the first one that does more than read.
     """
     command = tool_calls.command_of(call.arguments)
     if not command:
@@ -66,8 +67,8 @@ def of_call(call: Event) -> str:
         return f"{call.tool} {path}".strip()
     simple_commands = list(_commands(command))
     doing = [simple for simple in simple_commands if not _is_reader(simple)]
-    checks = [simple for simple in doing if _CHECKS.match(key(simple.text))]
-    return cut(one_line(next((simple.text for simple in (*checks[-1:], *doing, *simple_commands)), command)), _LONGEST)
+    telling = [simple for simple in doing if _CHECKS.match(key(simple.text)) or tool(simple.text) == "git commit"]
+    return cut(one_line(next((simple.text for simple in (*telling[-1:], *doing, *simple_commands)), command)), _LONGEST)
 
 
 def of_success(call: Event) -> frozenset[str]:
@@ -101,8 +102,14 @@ def program(step: str) -> str:
         return ""
     if match[0] in ("make", "ninja"):
         return " ".join(words.split()[:2])  # targets of make are independent of each other
-    runner, _, task = match[0].rpartition(" ")
+    runner, _, task = _SCRIPT.sub(r"\1 test", match[0]).rpartition(" ")
     return f"{runner} {task.partition(':')[0]}".strip()
+
+
+def tool(step: str) -> str:
+    """Return the name of a step's program alone, but for Git with its command: "docker ps" gives "docker"."""
+    words = key(step).split()
+    return " ".join(words[: 2 if words[:1] == ["git"] else 1])
 
 
 def programs(call: Event) -> frozenset[str]:
@@ -112,7 +119,7 @@ def programs(call: Event) -> frozenset[str]:
     task with the name "lint" includes every linter.
     """
     texts = (simple.text for simple in shell.all_commands(tool_calls.command_of(call.arguments)) if simple.words)
-    names = frozenset(filter(None, map(program, texts)))
+    names = frozenset(program(text) or tool(text) for text in texts)
     linters = _LINTERS if any(name.endswith(" lint") for name in names) else frozenset[str]()
     return names | linters | {_BUILT[name] for name in names if name in _BUILT}
 
@@ -130,6 +137,8 @@ def _commands(text: str) -> Iterator[ShellCommand]:
 
 def _is_reader(simple: ShellCommand) -> bool:
     first, *rest = simple.words
+    if rest[:1] == ["-C"]:  # the folder that Git works in
+        rest = rest[2:]
     if _INLINE.match(simple.text):
         return True
     return first in _READERS or (first == "git" and next((w for w in rest if w[0:1] != "-"), "") in _READING_GIT)

@@ -73,11 +73,11 @@ class SessionSummary(msgspec.Struct, frozen=True):
     - `tasks` is the agent's task list, and `ahead` are the next actions that a message states and no later turn did.
     - `records` are the ids of the records that the session created or changed, and `titles` their titles by id.
     - `forms` are commands that were called wrongly and worked in another form.
-    - `commits` are the ids and subjects of the session's commits, the earliest first.
+    - `commits` are the ids and subjects of the session's commits, the earliest first: as Git has them, or if it has
+      none, as the transcript's commands printed them.
     - `last_word` is the agent's last message, shortened in its middle, since it ends with what is left or asked.
     - `said` are the prompts without the one that is the intent, each of at most 300 characters.
-    - `printed_commits` are the commits as Git printed them, and `commands` those that worked or failed
-      (`session.commands`).
+    - `commands` are the checks that worked (`session.commands`).
     """
 
     id: str
@@ -102,7 +102,6 @@ class SessionSummary(msgspec.Struct, frozen=True):
     forms: tuple[WorkingForm, ...] = ()
     last_word: str = ""
     said: tuple[str, ...] = ()
-    printed_commits: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     metrics: SessionMetrics = SessionMetrics()
     prose: Prose = Prose()
@@ -175,7 +174,7 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         ahead=progress.next_actions(session.events, extracts),
         last_word=_both_ends(one_line(_MARKS.sub("", answers[-1].text))) if answers else "",
         said=tuple(cut_at_word(one_line(event.text), PROMPT_LENGTH) for event in prompts if event not in aims),
-        printed_commits=tuple(commands.commits(session.events)),
+        commits=tuple(commands.commits(session.events)),
         metrics=_metrics(session, prompts, trail),
     )
 

@@ -32,6 +32,7 @@ _HOME = re.compile(r"^(?:/(?:home|Users)/[^/]+|/root|[A-Za-z]:/Users/[^/]+)/")
 _PATTERN = re.compile(r"[*?|{}<>$\n]|://")  # in a word of a command that is not the path of one file
 _MISSING = lazy_regex(r"(?i)([^\s'\":]+)['\"]?: no such file or directory(?!: )|no such file or directory: (\S+)")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_MOUNTED = re.compile(r"(?:/mnt|/cygdrive)?/([A-Za-z])(?=/|$)")  # a drive, as shells of Unix on Windows write it
 _GIT = ".git"  # the folder, or in a linked worktree the file, whose content is Git's own
 
 
@@ -68,8 +69,17 @@ class Places:
         return ("", False) if _GIT in path.split("/") else (path, bool(inside))
 
     def _slashes(self, path: str) -> str:
-        """Return a path with slashes; on Windows programs may write only the rest of a path with backslashes."""
-        return path.replace("\\", "/") if path.startswith(f"{self.root}\\") else _slashes(path)
+        """Return a path with slashes, and on Windows in the one form that the root has: "/d/shop" gives "D:/shop".
+
+        Programs there may write only the rest of a path with backslashes.
+        """
+        path = path.replace("\\", "/") if path.startswith(f"{self.root}\\") else _slashes(path)
+        drive = self.root[0] if _DRIVE.match(self.root) else ""
+        mounted = _MOUNTED.match(path) if drive else None
+        letter = mounted[1] if mounted else path[0] if _DRIVE.match(path) else ""
+        if not drive or letter.upper() != drive.upper():
+            return path
+        return f"{drive}:{path[mounted.end() if mounted else 2 :]}"
 
 
 def _root(top: str, cwd: str) -> str:

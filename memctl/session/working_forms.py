@@ -11,15 +11,15 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from memctl.record import session_page
-from memctl.record.session_page import SessionPage
+from memctl.record.session_page import OTHER_FORM, SessionPage
 from memctl.session import failures, shell, tool_calls
+from memctl.session.shell import ShellCommand
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import inline
 from memctl.transcript.events import CALL, RESULT, Event
 
-OTHER_FORM = "other form: "  # the beginning of a line on a page
 _NEAR = 6  # calls after a failure among which the form that works is looked for
 _LONGEST = 60  # characters of a form
 _SESSIONS, _TIMES = 2, 3  # in which, or how often in one, a pair occurs before it counts as learned
@@ -60,6 +60,8 @@ def of_events(events: Sequence[Event]) -> list[WorkingForm]:
         words, message = _words(call), failures.message(result.text)
         if not words or not failures.is_failure(result, call) or not _MISUSED.search(message):
             continue
+        if _is_of_another(message, words, call):
+            continue
         near = results[place + 1 : place + 1 + _NEAR]
         worked = [_words(other) for other, ended in near if not failures.is_failure(ended, other)]
         pair = next(filter(None, (_pair(words, other) for other in worked)), None)
@@ -70,10 +72,23 @@ def of_events(events: Sequence[Event]) -> list[WorkingForm]:
     return list(found.values())
 
 
+def _is_of_another(message: str, words: tuple[str, ...], call: Event) -> bool:
+    """Return whether a message names another command of the call, such as "grep: unrecognized option"."""
+    named = message.partition(":")[0]
+    return named not in words and any(named in one.words[:1] for one in _commands(call))
+
+
+def _commands(call: Event) -> list[ShellCommand]:
+    return list(shell.all_commands(tool_calls.command_of(call.arguments)))
+
+
 def _words(call: Event) -> tuple[str, ...]:
     """Return the words of the last command of a call that does something, () without one."""
-    commands = [one for one in shell.all_commands(tool_calls.command_of(call.arguments)) if one.words]
-    commands = [one for one in commands if one.words[0] not in ("cd", "echo", "tail", "head", "grep", "sleep")]
+    commands = [
+        one
+        for one in _commands(call)
+        if one.words and one.words[0] not in ("cd", "echo", "tail", "head", "grep", "sleep")
+    ]
     return commands[-1].words if commands else ()
 
 

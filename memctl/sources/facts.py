@@ -18,6 +18,7 @@ from memctl.tokens.families import kind_of_text
 Progress = Callable[[int, int], None]
 LATER = "the file is large and has not been read yet; the next run of this command reads it"
 TOO_LARGE, GONE = f"the file has more than {MAX_BYTES:,} bytes", "the file does not exist any more, or can't be read"
+GENERATED_TREE = "a program wrote it, and so many files beside it that they are not read"
 _MOST_IMPORTS, _MOST_NAMES, _MOST_WORDS = 500, 500, 200  # of one file
 _NAME = re.compile(r"[\w$]+")
 _TODO_WORDS = ("TODO", "FIXME", "XXX", "HACK")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +18,8 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.git.trees import compute_blob_id
 from memctl.pages.grammars import GRAMMARS
-from memctl.sources import facts, ignore
-from memctl.sources.facts import GONE, LATER, TOO_LARGE, Progress
+from memctl.sources import facts, generated_files, ignore
+from memctl.sources.facts import GENERATED_TREE, GONE, LATER, TOO_LARGE, Progress
 from memctl.store import file_texts
 from memctl.store.cache import contents_version
 from memctl.store.file_list import FileList, ListState, NewFile, Outdated, Unavailable
@@ -208,10 +208,13 @@ class _Update:
 
     def _add(self, unread: Mapping[str, str], left_out: Collection[str], room: int) -> None:
         """Read files, each given with its blob id, and put them into the index; `room` is left for their texts."""
-        sizes = {path: self._files.size(path) for path in unread}
+        generated = self._generated(unread)
+        if generated:
+            self._list.add([self._unread_file(path, unread[path]) for path in sorted(generated)])
+        sizes = {path: self._files.size(path) for path in unread if path not in generated}
         is_full = sum(sizes.values()) > room  # then the smallest files are indexed
         # Else the order is by path, which fills the pages of an index of paths.
-        order = sorted(unread, key=lambda path: (sizes[path] if is_full else sizes[path] > _LARGE, path))
+        order = sorted(sizes, key=lambda path: (sizes[path] if is_full else sizes[path] > _LARGE, path))
         for start in range(0, len(order), _AT_ONCE):
             paths = order[start : start + _AT_ONCE]
             self._progress(start, len(order))
@@ -226,6 +229,21 @@ class _Update:
                 self._spent += time.process_time() - began if is_large else 0.0
             self._list.add(some)
         self._progress(len(order), len(order))
+
+    def _generated(self, unread: Collection[str]) -> set[str]:
+        """Return those of the unread files that are in large trees of generated files, which are not read."""
+
+        def are_generated(paths: Sequence[str]) -> bool:
+            contents = self._read(paths).values()
+            texts = [content.decode(errors="replace") for content in contents if not sensitive_files.is_binary(content)]
+            return len(texts) == len(paths) and all(map(generated_files.in_text, texts))
+
+        return generated_files.in_trees(filter(self._files.is_settled, unread), are_generated)
+
+    def _unread_file(self, path: str, blob: str) -> NewFile:
+        """Return a file of a generated tree as it is to be put into the index."""
+        file_facts = FileFacts(self._files.size(path), is_generated=True)
+        return new_file(path, blob, file_facts, None, self._parts, 0, GENERATED_TREE)
 
     def _file(self, path: str, blob: str, content: bytes | None, room: int) -> NewFile | None:
         """Return a file as it is to be put into the index; None if it is gone."""
@@ -242,19 +260,25 @@ class _Update:
 
 
 def new_file(
-    path: str, blob: str, file_facts: FileFacts, content: bytes | None, parts: InnerWords, room: int
+    path: str,
+    blob: str,
+    file_facts: FileFacts,
+    content: bytes | None,
+    parts: InnerWords,
+    room: int,
+    why_unread: str = file_texts.TOO_LARGE,
 ) -> NewFile:
     """Return the row with which a file is added to the search index.
 
-    `file_facts` are the facts of the file's content. `content` is None if the file is too large to be read. `parts`
-    finds the parts of compound words. `room` is how many bytes of text the index can still take: a longer text is left
-    out.
+    `file_facts` are the facts of the file's content. `content` is None if the file is not read, for the reason
+    `why_unread`. `parts` finds the parts of compound words. `room` is how many bytes of text the index can still take:
+    a longer text is left out.
     """
     reason, body = _refusal(path, file_facts), ("", "", "")
     if sensitive_files.is_credential(reason):
         reason = ""
     if content is None or len(content) > file_texts.LARGEST:
-        reason = file_texts.TOO_LARGE
+        reason = file_texts.TOO_LARGE if content is not None else why_unread
     elif not reason and len(content) > room:
         reason = file_texts.NO_ROOM
     if not reason and content is not None:

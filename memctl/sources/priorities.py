@@ -21,7 +21,7 @@ from memctl.sources.file_list_update import FileSources
 from memctl.sources.generated_files import GeneratedFiles
 from memctl.sources.load_plan import Choice, LoadBudget, ScoredFile, choose
 from memctl.sources.nearness import nearness
-from memctl.sources.score import RELEVANCE, FileKnowledge, Score, score, task_points
+from memctl.sources.score import RELEVANCE, FileKnowledge, Score, places_down, score, task_points
 from memctl.sources.sizes import TokenSizes
 from memctl.sources.task_files import FileMention
 from memctl.store import file_texts, load
@@ -143,7 +143,7 @@ def _ranked(
     ]
     others, unlisted = _others(wanted, known, lately, request, room.least)
     scored += [ScoredFile(path, contents[path], same) for path, same in others]
-    scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))
+    scored = _in_order(scored, given, named, request.task)
     names = contents.called(".gitattributes").union(file.path for file in scored)
     generated = GeneratedFiles(memory.repository, names, lambda path: contents[path].facts.is_generated)
     choices = tuple(choose(scored, room, sizes.look_up, sizes.count, request.shown, generated.reason))
@@ -151,6 +151,16 @@ def _ranked(
     refusals = tuple(sorted(sources.refusals.items()))
     unsearched = tuple(sorted(texts.left_out.items()))
     return Priorities(choices, tuple(sorted(active)), refusals, unsearched, unlisted)
+
+
+def _in_order(
+    scored: list[ScoredFile], given: Collection[str], named: Mapping[str, FileMention], task: str
+) -> list[ScoredFile]:
+    """Return files by their scores, documentation and tests a few places down if the task is the text of an issue."""
+    scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))
+    down = {file.path: places_down(file.path, named.get(file.path), task) for file in scored}
+    places = {file.path: place + down[file.path] for place, file in enumerate(scored)}
+    return sorted(scored, key=lambda file: (places[file.path], down[file.path]))
 
 
 def _only_changed(ago: int | None) -> FileKnowledge:

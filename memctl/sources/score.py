@@ -12,7 +12,7 @@ import re
 import msgspec
 
 from memctl.sources.nearness import Nearness
-from memctl.sources.task_files import FileMention
+from memctl.sources.task_files import CALLED, FileMention
 from memctl.text import timestamps
 
 RELEVANCE, RECENCY, DEPENDENCY = 50, 30, 20  # points at most
@@ -40,6 +40,17 @@ _CORE = re.compile(
 _ELSEWHERE = re.compile(
     r"(?:.*/)?(?:tests?|testing|fixtures?|testdata|__tests__|specs?|examples?|samples?|vendor|third_party|node_modules"
     r"|\.[^/]+\.example)/.*",
+    re.IGNORECASE,
+)
+# An issue's text quotes its template, release notes and tests; the file to change stands second to sixth then. Of 60
+# commits of a Go project, their messages of 400 characters and more as tasks, the changed code is first for .475 before
+# and .508 with it, among ten for .806 and .822 (half to report; nothing in the other), and tests come later (-.02).
+_ISSUE = 300  # characters of a task from which on it is an issue's text
+_DOCUMENT_DOWN, _TEST_DOWN = 4, 3  # places
+_DOCUMENT = re.compile(r"(?:.*/)?(?:docs?|\.github)/.*|.*\.(?:md|mdx|rst|adoc|txt)", re.IGNORECASE)
+_TEST = re.compile(
+    r"(?:.*/)?(?:tests?|testdata|fixtures|__tests__|specs?)/.*"
+    r"|(?:.*/)?(?:test_[^/]*|[^/]*[._-](?:test|spec)s?\.\w+|conftest\.py)",
     re.IGNORECASE,
 )
 _UTILITY = re.compile(
@@ -111,6 +122,16 @@ def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) 
     if known.near and known.near.is_needed:
         total = max(total, PRELOAD_SCORE)
     return Score(round(total, 1), round(parts[0], 1), round(parts[1], 1), round(parts[2], 1), reasons)
+
+
+def places_down(path: str, mention: FileMention | None, task: str) -> int:
+    """Return how many places down a file goes as documentation or a test, 0 for code, or if the task names the file.
+
+    A short task goes its own way: it often is about documentation or tests.
+    """
+    if len(task) < _ISSUE or (mention is not None and mention.share >= CALLED):
+        return 0
+    return _DOCUMENT_DOWN if _DOCUMENT.fullmatch(path) else _TEST_DOWN if _TEST.fullmatch(path) else 0
 
 
 def task_points(known: FileKnowledge) -> list[tuple[float, str]]:

@@ -1,10 +1,9 @@
 """Find what a user and an agent state in a dialogue in ordinary sentences, with the speaker and the turn of each.
 
-A short consent such as "yes" is joined with the proposal that it answers. A request of the user counts as a decision
-only if files are changed afterwards. A request that only names a goal does
-not count, nor does what the first prompt says that the user wants to do: that is the session's intent. If nobody has
-stated a decision since the user's last prompt, the agent's report of what it changed counts as a decision. A statement
-replaces an earlier one about the same topic, except that an agent's statement does not replace the user's.
+A short consent such as "yes" is joined with the proposal that it answers. An order for the work at hand is no decision,
+nor is what the first prompt says that the user wants: that is the session's intent. A demand that holds from now on is
+one. A statement replaces an earlier one about the same topic, except that an agent's statement does not replace the
+user's.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
-from memctl.statements import commit_text, plans, problems, replies, wishes
+from memctl.statements import commit_text, plans, problems, wishes
 from memctl.statements.sentences import DECISION, Choice, choice_in
 from memctl.statements.wishes import CONSTRAINT
 from memctl.text.lazy_regex import lazy_regex
@@ -124,18 +123,13 @@ class _DialogueReader:
         self._symptoms: list[int | None] = [None, None]  # places of what the last two prompts say is wrong
         self._prompted = -1  # the number of the last prompt
         self._wished: int | None = None  # place of what the last prompt wishes, until files are changed for it
-        self._requested: FreeStatement | None = None  # what one asks for or agrees to, until it is done
-        self._is_unnamed = False  # whether that is the user's "yes" to "Shall I do it?"
-        self._unnamed: int | None = None  # place of such a "yes", until a report names what was done
+        self._requested: FreeStatement | None = None  # what one agrees to, until it is done
         self._is_decided = True  # whether a choice was stated since the last prompt, or the prompt asks for a step
-        self._has_edits = False  # whether files were changed since the last prompt
-        self._report: Turn | None = None  # the agent's message after changes of files, if nothing was done since
 
     def take(self, turn: Turn) -> None:
         if turn.who == USER:
-            self._take_report()
             self._prompted, self._wished = turn.number, None
-            self._requested, self._is_unnamed, self._has_edits = None, False, False
+            self._requested = None
             self._is_decided = not turn.text or wishes.begins_with_step(turn.text)
             self._symptoms = [self._symptoms[1], None]
             self._take_prompt(turn)
@@ -144,11 +138,9 @@ class _DialogueReader:
         if turn.who in (EDIT, COMMIT) and self._wished is not None and (wish := self._found[self._wished]):
             is_sure = wish[0].is_sure or wishes.is_firm(wish[0].text)
             self._found[self._wished] = (msgspec.structs.replace(wish[0], is_sure=is_sure), wish[1])
-        self._report = turn if turn.who == AGENT and self._has_edits else None
         if turn.who == AGENT:
             self._take_message(turn)
         elif turn.who == EDIT:
-            self._has_edits = True
             self._drop_symptoms()
             self._add_requested()
         elif turn.who == COMMIT:
@@ -156,25 +148,24 @@ class _DialogueReader:
             self._take_commit(turn)
 
     def finish(self) -> list[FreeStatement]:
-        self._take_report()
         return sorted((stated[0] for stated in self._found if stated is not None), key=lambda stated: stated.turn)
 
     def _take_prompt(self, turn: Turn) -> None:
         if self._unheeded is not None:
             self._found[self._unheeded] = None
             self._unheeded = None
+        is_first, self._is_begun = not self._is_begun, True
         if (plan := plans.read(turn.text)) is not None:
             self._take_plan(plan, turn)
             return
         wish = None
-        is_first, self._is_begun = not self._is_begun, True
         if self._said is not None and wishes.is_assent(turn.text):
             wish = wishes.agreement(turn.text, self._said.text)
             if wish is not None:
                 self._unheeded = self._add(_of_choice(wish, USER, turn, is_assent=True))
                 self._uncommitted = self._unheeded
             elif done := wishes.proposal_before_yes(turn.text, self._said.text):
-                self._requested, self._is_unnamed = _of_choice(done, USER, turn, is_assent=True), True
+                self._requested = _of_choice(done, USER, turn, is_assent=True)
         if wish is None and (wish := wishes.wish_in(turn.text)) is not None:
             if is_first and wishes.is_own_aim(wish):
                 return  # what the session is for is its intent
@@ -183,8 +174,6 @@ class _DialogueReader:
         if wish is None and turn.is_refusal and (demand := wishes.correction_in(turn.text)):
             self._uncommitted = self._add(_of_choice(demand, USER, turn))
             return
-        if wish is None and self._requested is None and (request := wishes.request_in(turn.text)):
-            self._requested = _of_choice(request, USER, turn)
         if wish is None and (symptom := wishes.symptom_in(turn.text)):
             self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number))
 
@@ -209,22 +198,10 @@ class _DialogueReader:
         self._said = turn
 
     def _add_requested(self) -> None:
-        """Add what was asked for or agreed to since the last prompt, now that files are changed for it."""
+        """Add what was agreed to since the last prompt, now that files are changed for it."""
         if self._requested is not None and not self._is_decided:
-            place = self._add(self._requested)
-            self._unnamed = place if self._is_unnamed else None
+            self._add(self._requested)
         self._requested = None
-
-    def _take_report(self) -> None:
-        """Use the agent's last report: it names what a "yes" was for, or states the choice that nobody else stated."""
-        report, unnamed = self._report, self._unnamed
-        self._report = self._unnamed = None
-        if report is None:
-            return
-        if unnamed is not None and (entry := self._found[unnamed]) and (text := replies.headline(report.text)):
-            self._found[unnamed] = (msgspec.structs.replace(entry[0], text=text, reason=entry[0].text), entry[1])
-        elif not self._is_decided and (change := replies.report(report.text)):
-            self._add(_of_choice(change, AGENT, report))
 
     def _take_commit(self, turn: Turn) -> None:
         """Use the commit's reason for the last choice that no commit has carried out, or add the commit as a choice
@@ -236,7 +213,7 @@ class _DialogueReader:
             return
         if entry is None or place is None:
             self._add(_of_choice(commit, AGENT, turn))
-        elif not entry[0].reason:
+        elif not entry[0].reason and entry[1].words & stems(turn.text):
             self._found[place] = (msgspec.structs.replace(entry[0], reason=commit.reason), entry[1])
 
     def _drop_symptoms(self) -> None:

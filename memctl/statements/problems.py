@@ -41,7 +41,11 @@ _NEXT = lazy_regex(
     r"|we (?:could|can|should|need)|you (?:could|can|should|may|might)|looking at|here(?:'s| is| are) |to (?:answer"
     r"|summarize))"
 )
-_INSIGHT = lazy_regex(r"(?i)\binsight\b")  # it is of the work under way, not of what was wrong
+# It is of the work under way, not of what was wrong.
+_INSIGHT = lazy_regex(
+    r"(?i)\binsight\b|\b(?:\d+|two|three) (?:tests? )?(?:failures?|failing|errors?)\b"
+    r"|\b(?:build|commit|hook|lint|push|tests?|type ?check) (?:fail(?:s|ed)|is failing)\b"
+)
 _DOUBT = lazy_regex(cues.UNDECIDED.replace("|unclear", "|likely|might|seems?|suspect|unclear"), re.IGNORECASE)
 _SETTLED = lazy_regex(
     r"(?i)^\W*(?:fixed|done|resolved|solved|committed)\b"
@@ -52,7 +56,7 @@ _WRONG = lazy_regex(r"(?i)\b(?:issues?|concerns?|findings?|problems?|gaps?|risks
 # What says that something is wrong and stays so: known, put off, or lost without a word.
 _OPEN = lazy_regex(
     r"(?i)\bpre-?existing (?:\w+ )?(?:issue|bug|problem|failure|gap|defect)s?\b|\bflaky\b|\bfollow-?ups?\b"
-    r"|\bout of scope\b|\bknown (?:issue|limitation|bug|gap)s?\b|\ba (?:\w+ )?gap\b|\blimitation\b"
+    r"|\bout of scope\b(?! /|\W*:)|\bknown (?:issue|limitation|bug|gap)s?\b|\ba (?:\w+ )?gap\b|\blimitation\b"
     r"|\btechnical debt\b|\bnot (?:covered|handled|implemented|supported|tested) yet\b"
     r"|\bhas(?:n't| not| never) been (?:run|tested|verified)\b|\b(?:deferred|left) (?:to|for) (?:later|a later)\b"
     r"|\bstill (?:uses?|refers? to|points? to|has|have) (?:the )?old\b|\buntested\b"

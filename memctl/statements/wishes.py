@@ -23,6 +23,7 @@ _PASSAGE = (400, 600)  # characters of a message that a reply answers: at least 
 _END_OF_MESSAGE = 8_000  # characters in which a reply's options and question are
 _STEP_IN = 60  # characters of a text that say whether it is about a step
 _LAST, _BEGINNING = 6, 40  # the last sentences, which may have an offer; the first characters, which name the action
+_MOST_STEP_WORDS = 5  # in a prompt that only asks for a step, such as "commit this and push"
 _OBJECT = 2  # words that say something, at least
 
 # What is done on the way: it leaves nothing that holds later.
@@ -35,22 +36,22 @@ _BESIDE = (
     r"|readme|changelog|comments?|to the plan|in the repo|skill"
 )
 _LOOK = (
-    r"(?:re)?view|(?:re-?)?run|deploy|explain|describe|investigate|look (?:at|into)|figure out|think about|talk about"
-    r"|discuss|write (?:this|the|it|that)|continue|proceed|instrument\w*|quantify|brainstorm\w*|debug|identify|explore"
-    r"|start (?:\w+ing|with)|subagents?|fix the bug|something like|double[- ]check|move on|(?:that|this|it|them) first"
-    r"|add (?:one more|another) thing"
+    r"(?:re)?view|analy[sz]\w+|best guess|(?:re-?)?run|deploy|explain|describe|investigate|look (?:at|into)|figure out"
+    r"|think about|talk about|discuss|write (?:this|the|it|that)|continue|proceed|instrument\w*|quantify|brainstorm\w*"
+    r"|debug|identify|explore|start (?:\w+ing|with)|subagents?|fix the bug|something like|double[- ]check|move on"
+    r"|(?:that|this|it|them) first|add (?:one more|another) thing"
 )
 _QUOTED = lazy_regex(r'"[^"]*"|`[^`]*`')  # a name, not an action
 _STEP = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE}|{_LOOK})\b")
 _ALSO = r"(?:also |just |only |instead |rather |then |probably |really |still |not )*"
 _WISH = lazy_regex(
-    r"(?i)(?:(?:\blet'?s|\b(?:can|can't|could) we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?\b"
+    r"(?i)(?:(?:\blet'?s|\bcan't we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?\b"
     r"(?! be (?:better|fine|ok(?:ay)?|back|good|there|enough|working|possible)\b"
     r"| have been\b)"
     rf"|\bi(?:'d| would)? {_ALSO}(?:like|want) to|\bwe {_ALSO}(?:need|want|ought) to) {_ALSO})"
-    rf"|\bi(?:'d| would)? {_ALSO}(?:rather|prefer|want (?!to\b))|\bget rid of\b|\b(?:go|stick|stay) with\b|\bstick to\b"
-    r"|^(?:\w+ )?(?:instead of|rather than)\b|\binstead[.,]|\bimplement both\b|\bwhy (?:[\w']+ ){0,6}?"
-    r"(?:not|don't|can't) (?:\w+ )?(?:just|simply) \w+"
+    rf"|\bi(?:'d| would)? {_ALSO}(?:rather|prefer|want (?!(?:you )?to\b))|\bget rid of\b"
+    r"|\b(?:go|stick|stay) with\b|\bstick to\b|^(?:\w+ )?(?:instead of|rather than)\b|\binstead[.,]|\bimplement both\b"
+    r"|\bwhy (?:[\w']+ ){0,6}?(?:not|don't|can't) (?:\w+ )?(?:just|simply) \w+"
     r"|\b(?:use|keep|make|put|store|rename|name|call) (?!it\b|this\b|that\b)(?:\S+ ){1,6}?(?:as|optional"
     r"|configurable)\b"
 )
@@ -58,10 +59,10 @@ _DEMAND = lazy_regex(
     # Not what is reported of others: "edits are never captured".
     r"(?i)(?<!\bif we )(?<!\bif you )(?<!\bcan )(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bgets )(?<!\bget )"
     r"\b(?:please )?(?:don'?t|do not|never)"
-    r" (?!(?:quite |really |even |actually |just |necessarily )?(?:know|think|see|worry"
+    r" (?!\w*[^\Ws]s\b)(?!(?:quite |really |even |actually |just |necessarily )?(?:know|think|see|worry"
     r"|mind|have\b|need|want|understand|care|get\b|remember|like\b|believe|we\b|you\b|i\b|they\b|it\b))\w+"
     r"|\bmake sure (?:that )?\w+|\bensure (?:that )?\w+|\balways (?:use|run|keep|add|write|check|put|make|have|do)\b"
-    r"|\b(?:is|was|are) not (?:correct|right|acceptable|what i)\b|\bmust (?:not|never|be|have|always)\b"
+    r"|\b(?:that|this) is not (?:correct|right|acceptable|what i)\b|\bmust (?:not|never|be|have|always)\b"
     r"|\bshould never\b"
     r"|\b(?:able to|can we|could we|can you) not\b|\bfrom now on\b"
 )
@@ -71,11 +72,10 @@ _ANY = (
     r"(?:branch|changes?|commits?|issue|prs?|pull request|stash|ticket)"
 )
 _DEMANDS_STEP = lazy_regex(
-    r"(?i)\bsubagents?\b|\b(?:don'?t|do not|never(?= touch\b)|can(?:'t| we not| you not)|could (?:we|you) not"
-    r"|(?:make sure|ensure)(?: that)? (?:to|you|we)) "
+    r"(?i)\A(?!.*\b(?:always|ever|every time|from now on)\b).*(?:\bsubagents?\b|\b(?:don'?t|do not"
+    r"|never(?= touch\b)|can(?:'t| we not| you not)|could (?:we|you) not|(?:make sure|ensure)(?: that)? (?:to|you|we)) "
     r"(?:amend|commit|merge|pull|push|rebase|re(?:start|set)|run|squash|start|stash|stop|touch|wait"
-    rf"|(?:change|close|create|delete|do|edit|fix|implement|make|modify|open|remove|rewrite|write) (?:{_ANY}))\b"
-    r"(?!.*\b(?:always|ever|from now on)\b)"
+    rf"|(?:change|close|create|delete|do|edit|fix|implement|make|modify|open|remove|rewrite|write) (?:{_ANY}))\b)"
 )
 # What a sentence says that holds only for now; a wish "for now" is a decision that may be changed later.
 _OF_MOMENT = lazy_regex(
@@ -83,8 +83,8 @@ _OF_MOMENT = lazy_regex(
     r"\b(?:yet|(?<!for )now(?=\W*$)|at the moment|this time|for today|(?:before|till?|until) i)\b"
 )
 _HEDGED = lazy_regex(
-    r"(?i)\b(?:perhaps|maybe|not decided|undecided|i wonder|wondering|considering|could be|might|not sure|i guess"
-    r"|let'?s (?:just |first )?(?:see|wait)|wait and see|just yet)\b"
+    r"(?i)\b(?:perhaps|maybe|theoretically|needs to be a decision|not decided|undecided|i wonder|wondering|considering"
+    r"|could be|might|not sure|i guess|let'?s (?:just |first )?(?:see|wait)|wait and see|just yet)\b"
 )
 _QUESTION = lazy_regex(
     r"(?i)^(?:q:|follow[- ]?up:|\W)*(?:and |but |so |then |hmm,? |also |ok(?:ay)?,? |e+m+\W+)*"
@@ -228,6 +228,13 @@ def is_step(text: str) -> bool:
     Such a text says nothing that holds afterwards, so it is no decision.
     """
     return _STEP.search(_QUOTED.sub("", text)) is not None
+
+
+def is_task(prompt: str) -> bool:
+    """Return whether a prompt may start a task, unlike one that asks for a single action, such as "commit this"."""
+    if len(prompt.split()) > _MOST_STEP_WORDS:
+        return True
+    return not is_step(prompt) and has_object(prompt)
 
 
 def begins_with_step(text: str) -> bool:

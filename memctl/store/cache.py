@@ -36,7 +36,7 @@ _RULES = f"{_PACKAGE}/text/credentials/rules.txt"
 _RECORD = [
     f"record/{name}.py" for name in ("record", "record_form", "parser", "kinds", "mentions", "pages", "session_page")
 ]
-_SOURCES = (*_RECORD, "store/schema.py", "store/cache_update.py")
+_SOURCES = (*_RECORD, "text/named_files.py", "store/schema.py", "store/cache_update.py")
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,7 @@ import msgspec
 from memctl.git import git, trees
 from memctl.record import mentions, session_page
 from memctl.record.errors import Fault, InvalidRecord
-from memctl.record.kinds import DECISION
+from memctl.record.kinds import DECISION, HANDOFF
 from memctl.record.mentions import Mention
 from memctl.record.pages import code_path
 from memctl.record.parser import parse
@@ -25,7 +25,7 @@ from memctl.record.session_page import SessionPage
 from memctl.store import files
 from memctl.store.cache import FILE, Cache, CacheState, decoder
 from memctl.store.memory import Memory
-from memctl.text import characters
+from memctl.text import characters, named_files
 
 Progress = Callable[[int, int], None]  # called with how many files are read, and of how many
 _RACY = 2_000_000_000  # ns: a file written less than this ago may change again and keep its time of change
@@ -280,8 +280,17 @@ def _replace(cache: Cache, parsed: Sequence[ParsedFile], removed: Iterable[str])
     _count_tags(cache, records, 1)
     referring = {(code_path(reference), record.path) for record in records for reference in record.code_refs}
     cache.database.executemany("INSERT INTO code_refs VALUES (?, ?)", sorted(referring))
+    named = [row for item in parsed if item.record is not None for row in _named_by(item.record, item.body)]
+    cache.database.executemany("INSERT INTO named_files VALUES (?, ?, ?)", sorted(named))
     changed = [row for item in parsed if item.session is not None for row in _changed_by(item.session, item.path)]
     cache.database.executemany("INSERT OR IGNORE INTO session_files VALUES (?, ?, ?, ?)", changed)
+
+
+def _named_by(record: Record, body: str) -> list[tuple[str, str, str]]:
+    """Return a row for each name in a record's text that may be a file's; what a handoff has is of other records."""
+    if record.memory_type == HANDOFF.name:
+        return []
+    return [(named_files.base(name), record.path, name) for name in named_files.in_text(f"{record.title}\n{body}")]
 
 
 def _changed_by(page: SessionPage, path: str) -> list[tuple[str, str, str, str]]:
@@ -298,6 +307,7 @@ def _remove(cache: Cache, path: str) -> None:
             _count_tags(cache, [decoder(cache.database, Record)(row[1])], -1)
         cache.database.execute("DELETE FROM records WHERE number = ?", row[:1])
         cache.database.execute("DELETE FROM code_refs WHERE path = ?", (path,))
+        cache.database.execute("DELETE FROM named_files WHERE path = ?", (path,))
         cache.database.execute("DELETE FROM session_files WHERE path = ?", (path,))
 
 

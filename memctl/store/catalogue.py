@@ -138,6 +138,10 @@ class StoredCatalogue:
         query = "path IN (SELECT path FROM code_refs WHERE file IN (SELECT value FROM json_each(?))) ORDER BY path"
         return self._counted(query, encode(list(files)).decode())
 
+    def naming(self, bases: Iterable[str]) -> list[tuple[str, str]]:
+        find = "SELECT name, path FROM named_files WHERE base IN (SELECT value FROM json_each(?)) ORDER BY path, name"
+        return self._database.execute(find, (encode(list(bases)).decode(),)).fetchall()
+
     def last_session(self, file: str) -> tuple[str, str, str] | None:
         query = "SELECT path, ended, asked FROM session_files WHERE file = ? ORDER BY ended DESC, path DESC LIMIT 1"
         return next(iter(self._database.execute(query, (file,))), None)

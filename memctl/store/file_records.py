@@ -12,9 +12,11 @@ from functools import partial
 from pathlib import Path
 
 from memctl.git.repository import Repository
+from memctl.text import named_files
 from memctl.text.light_typing import Any
 
 SESSIONS = "sessions"  # the folder with the pages of sessions
+RESOLVED = "resolved"  # the status of an issue that is done
 PROPOSED = "proposed"  # the status of a decision that nobody has accepted yet
 # Days for which a proposed decision is shown for its files; later it is done, dropped or accepted. In half of the
 # sessions of `bench/file_recall.py`, older ones were never of use for the work.
@@ -25,6 +27,17 @@ _FIND = (
     f" AND (status <> '{PROPOSED}' OR timestamp > strftime('%Y-%m-%dT%H:%M:%SZ', ?, '-{PROPOSED_DAYS} days'))"
     " ORDER BY importance DESC, timestamp DESC LIMIT 90"
 )
+# Records that name a file in their text. Of those that are closed only resolved issues say what is still of use.
+_NAMING = (
+    "SELECT name, path, id, title, type, status,"
+    " (SELECT count(*) FROM named_files AS others WHERE others.path = records.path),"
+    " is_open AND (expires_at IS NULL OR expires_at > ?)"
+    f" AND (status <> '{PROPOSED}' OR timestamp > strftime('%Y-%m-%dT%H:%M:%SZ', ?, '-{PROPOSED_DAYS} days')),"
+    f" status = '{RESOLVED}' AND NOT is_archived"
+    " FROM named_files CROSS JOIN records USING (path) WHERE base IN ({})"
+    " ORDER BY importance DESC, timestamp DESC, path DESC LIMIT 1000"
+)
+_MOST_NAMED = 8  # names in a record's text; one with more is hardly about each
 _REFERENCES = "SELECT DISTINCT file FROM code_refs WHERE path IN (SELECT path FROM records WHERE is_open)"
 _KEY = "renamed_files"  # of what the cache's table `state` has about renamed files
 _NOTHING = '{"stamp": [0], "changes": "", "unknown": [], "old_paths": {}, "busy_until": 0, "ask_at": 0}'
@@ -40,17 +53,28 @@ FindRenamed = Callable[[Sequence[str], Callable[[Mapping[str, str]], None]], Non
 class FileRecord:
     """An open record and the file or folder that it refers to.
 
-    `file` is the present path, and `reference` the path in the record, which differs after a rename. The class is no
-    msgspec struct: to define a struct takes time, and most hooks find no record.
+    `file` is the present path, and `reference` the path in the record, which differs after a rename. With `is_named` it
+    is a name in the record's text, and the record may be a resolved issue. The class is no msgspec struct: to define a
+    struct takes time, and most hooks find no record.
     """
 
-    __slots__ = ("file", "id", "path", "reference", "status", "title", "type")
+    __slots__ = ("file", "id", "is_named", "path", "reference", "status", "title", "type")
 
     def __init__(
-        self, file: str, reference: str, path: str, identifier: str, title: str, type_: str, status: str
+        self,
+        file: str,
+        reference: str,
+        path: str,
+        identifier: str,
+        title: str,
+        type_: str,
+        status: str,
+        *,
+        is_named: bool = False,
     ) -> None:
         self.file, self.reference, self.path, self.id = file, reference, path, identifier
         self.title, self.type, self.status = title, type_, status
+        self.is_named = is_named
 
 
 def records_of_files(
@@ -83,6 +107,51 @@ def records_of_files(
         (name, [FileRecord(known[row[0]], *row) for row in rows if row[0] in known]) for name, known in asked.items()
     )
     return {name: records for name, records in found if records}
+
+
+def records_naming(
+    repository: Repository, private: Path, names: Sequence[str], now: str
+) -> dict[str, list[FileRecord]]:
+    """Return, for each of the files `names`, the records that name it in their text; the likeliest first.
+
+    These are open records and resolved issues. A record that names the file in its title comes before others, then one
+    that names few files. A file is left out if none or more than 20 records name it. `private` and `now` are as for
+    `records_of_files`; `reference` of a result is the name as the text has it.
+    """
+    by_base: dict[str, list[str]] = {}
+    for name in names:
+        by_base.setdefault(named_files.base(name), []).append(name)
+    try:
+        with closing(_connect(private)) as database:
+            find = _NAMING.format(", ".join("?" * len(by_base)))
+            rows = database.execute(find, (now, now, *by_base)).fetchall()
+    except _sqlite3.Error:
+        return {}
+    counts: dict[str, int] = {}
+
+    def is_unique(text: str) -> bool:
+        from memctl.git import index_names  # mostly no record names the file
+
+        if text not in counts:
+            counts[text] = index_names.count(repository, text)
+        return counts[text] <= 1
+
+    meant: dict[str, dict[str, tuple[Any, ...]]] = {}
+    for row in rows:
+        for name in by_base[named_files.base(row[0])]:
+            if named_files.means(row[0], name, is_unique):
+                meant.setdefault(name, {})[row[1]] = row
+    found = {name: _likeliest(name, list(of_file.values())) for name, of_file in meant.items()}
+    return {name: records for name, records in found.items() if records}
+
+
+def _likeliest(name: str, rows: Sequence[tuple[Any, ...]]) -> list[FileRecord]:
+    """Return the records of some rows, which name the file `name`, but for those that are hardly about it."""
+    if len(rows) > named_files.MOST_NAMING:
+        return []
+    shown = [row for row in rows if (row[7] or row[8]) and (row[6] <= _MOST_NAMED or row[0] in row[3])]
+    shown.sort(key=lambda row: (not row[7], row[0] not in row[3], row[6]))
+    return [FileRecord(name, *row[:6], is_named=True) for row in shown]
 
 
 def last_sessions(private: Path, names: Sequence[str], but: str) -> dict[str, tuple[str, str]]:

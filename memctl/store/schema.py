@@ -27,6 +27,7 @@ CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
 CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
 CREATE INDEX rejecting ON records (path) WHERE rejected <> '';
 CREATE INDEX referring ON code_refs (path);
+CREATE INDEX naming ON named_files (path);
 CREATE INDEX working ON session_files (path);
 CREATE INDEX with_hidden_characters ON records (path) WHERE has_hidden;
 """
@@ -42,6 +43,7 @@ CREATE TABLE records (
 ) WITHOUT ROWID;
 CREATE TABLE tags (tag TEXT, place TEXT, count INTEGER, PRIMARY KEY (tag, place)) WITHOUT ROWID;
 CREATE TABLE code_refs (file TEXT, path TEXT, PRIMARY KEY (file, path)) WITHOUT ROWID;
+CREATE TABLE named_files (base TEXT, path TEXT, name TEXT, PRIMARY KEY (base, path, name)) WITHOUT ROWID;
 CREATE TABLE session_files (
     file TEXT, path TEXT, ended TEXT, asked TEXT, PRIMARY KEY (file, path)
 ) WITHOUT ROWID;

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from memctl.record import checkpoint, ids, pages, session_page
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import HANDOFF
-from memctl.record.record import ORDER, SOURCE_ID, Record
+from memctl.record.record import IMPORTED, ORDER, SOURCE_ID, Record
 from memctl.record.snapshot import body_of
 from memctl.record.source import CHECKPOINT, PAGE, SESSION
 from memctl.record.task_state import PROGRESS
@@ -30,8 +30,9 @@ class SearchEntry(NamedTuple):
 
     `terms` are other words by which the entry is found: ids, tags, paths, its section. `thread` is a name that entries
     have in common if they belong together: the headings of a page, the sections of a session's page, or the records
-    that one agent made on one day; "" for none. `links` are the keys of the entries that this one links to, and of the
-    page or section around it.
+    that one agent made on one day; "" for none, and for what was imported. `place` orders the records of a thread;
+    parts of one file follow each other as they are. `links` are the keys of the entries that this one links to, and of
+    the page or section around it.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class SearchEntry(NamedTuple):
     terms: str
     thread: str = ""
     links: tuple[str, ...] = ()
+    place: str = ""
 
 
 def entries(path: str, text: str, record: Record | None) -> Iterator[SearchEntry]:
@@ -50,7 +52,7 @@ def entries(path: str, text: str, record: Record | None) -> Iterator[SearchEntry
     """
     try:
         if record is not None:
-            yield _of_record(record, body_of(text, path), _foreign(text))
+            yield _of_record(record, body_of(text, path), _foreign_keys(text))
         elif pages.kind_at(path) is not None:
             yield from _of_page(pages.parse(text, path))
         elif session_page.is_page(path):
@@ -61,16 +63,18 @@ def entries(path: str, text: str, record: Record | None) -> Iterator[SearchEntry
         return
 
 
-def _of_record(record: Record, body: str, foreign: str) -> SearchEntry:
-    terms = (record.id, *record.tags, *record.code_refs, *record.aliases, record.section or "", foreign)
+def _of_record(record: Record, body: str, foreign: Mapping[str, str]) -> SearchEntry:
+    terms = (record.id, *record.tags, *record.code_refs, *record.aliases, record.section or "", _names(foreign))
     if record.memory_type == HANDOFF.name:
         terms = (*terms, *dict.fromkeys(match[0] for match in ids.PATTERN.finditer(body)))
         body = _own_words(body)
     linked = (*record.relates_to, *record.supersedes, *record.superseded_by, *record.blocks, *record.blocked_by)
     links = (*linked, record.place) if record.place else linked
-    thread = f"{record.agent_id} {record.timestamp[:10]}"  # only the commit names the session that made a record
+    # Only the commit names the session that made a record. What was imported at once is no session.
+    is_imported = not foreign.keys().isdisjoint(IMPORTED)
+    thread = "" if is_imported else f"{record.agent_id} {record.timestamp[:10]}"
     texts = record.title, body, " ".join(terms)
-    return SearchEntry(record.memory_type, record.id, *texts, thread, links)
+    return SearchEntry(record.memory_type, record.id, *texts, thread, links, f"{record.timestamp} {record.id}")
 
 
 def _own_words(body: str) -> str:
@@ -86,15 +90,21 @@ def _own_words(body: str) -> str:
     return "".join(part.heading_text + own for part, own in parts if own.strip())
 
 
-def _foreign(text: str) -> str:
-    """Return the values of the keys in a front matter that are not memctl's, such as another tool's id of the record.
-
-    Left out are numbers and times other than this id, which many records share by chance, and of objects what is not
-    one word: words that a third of all records have in them say nothing of one any more.
-    """
+def _foreign_keys(text: str) -> dict[str, str]:
+    """Return the keys in a front matter that are not memctl's, such as another tool's id of the record, and values."""
     head = text[: max(text.find("\n---", 3), 0)]
-    values = ((key, value.strip()) for key, value in _KEY.findall(head) if key not in ORDER)
-    names = ((key, " ".join(_WORDS.findall(value)) if value.startswith("{") else value) for key, value in values)
+    return {key: value.strip() for key, value in _KEY.findall(head) if key not in ORDER}
+
+
+def _names(foreign: Mapping[str, str]) -> str:
+    """Return the words of the values of foreign keys.
+
+    Left out are numbers and times other than another tool's id, which many records share by chance, and of objects what
+    is not one word: words that a third of all records have in them say nothing of one any more.
+    """
+    names = (
+        (key, " ".join(_WORDS.findall(value)) if value.startswith("{") else value) for key, value in foreign.items()
+    )
     return " ".join(name for key, name in names if key == SOURCE_ID or not _NUMBERS.fullmatch(name))
 
 

@@ -1,8 +1,8 @@
 """The search index of everything recorded: `index.db` in the Git directory that all worktrees share.
 
-Everything in it can be computed from the files and Git: deleting or damaging it costs only time. Each text is stored
-once, by its blob id; views list which entries belong to a worktree, an index or a revision (`search_views`). If the
-file can't be used, an index in memory takes its place, and `remark` says why.
+Everything in it but `near_pairs` can be computed from the files and Git: deleting or damaging it costs little but time.
+Each text is stored once, by its blob id; views list which entries belong to a worktree, an index or a revision
+(`search_views`). If the file can't be used, an index in memory takes its place, and `remark` says why.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memctl.store.memory import Memory
 
 NAME = "index.db"
 # Raise it with every change of the tables, or of what is put into them: an older memctl then leaves the file alone.
-FORM = 8
+FORM = 9
 TOKENIZER = "tokenize = 'porter unicode61 remove_diacritics 2'"
 # Its texts are split in Python, so that the words that are asked for are the indexed ones. No phrases are asked for.
 _WORDS = "path_words, words, names, imports, content = '', columnsize = 0, detail = column, tokenize = 'ascii'"
@@ -44,16 +44,19 @@ _TABLES = (
     "CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
     "CREATE TABLE views (view INTEGER PRIMARY KEY, name TEXT UNIQUE, token TEXT)",
     # An entry is a record, a heading of a page, a section of a session's page, a checkpoint: a piece of a file's text,
-    # known by the id of that text. Its number is that of its row in `texts`. Entries of one `thread` belong together;
-    # `links` has the keys of others, and of the page that it belongs to.
-    "CREATE TABLE entries (number INTEGER PRIMARY KEY AUTOINCREMENT, blob TEXT, kind TEXT, key TEXT, thread TEXT)",
+    # known by the id of that text. Its number is that of its row in `texts`. Entries of one `thread` belong together,
+    # in the order of `place`, then of `number`; `links` has the keys of others, and of the page that it belongs to.
+    "CREATE TABLE entries"
+    " (number INTEGER PRIMARY KEY AUTOINCREMENT, blob TEXT, kind TEXT, key TEXT, thread TEXT, place TEXT)",
     "CREATE INDEX entries_of ON entries (blob)",
+    "CREATE INDEX entries_in ON entries (thread, place) WHERE thread <> ''",
     "CREATE TABLE links (number INTEGER, key TEXT, PRIMARY KEY (number, key)) WITHOUT ROWID",
     "CREATE TABLE live (view INTEGER, number INTEGER, path TEXT, PRIMARY KEY (view, number, path)) WITHOUT ROWID",
     "CREATE INDEX live_at ON live (view, path)",
     TEXTS,
     "CREATE TABLE vocabulary (word TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE embeddings (digest BLOB PRIMARY KEY, vector BLOB)",
+    "CREATE TABLE near_pairs (new TEXT, old TEXT, may_contradict INTEGER, PRIMARY KEY (new, old)) WITHOUT ROWID",
     *FILE_TABLES,
 )
 _MADE = f"{crc32(repr(_TABLES).encode()):08x}"

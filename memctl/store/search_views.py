@@ -95,6 +95,20 @@ def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
         return replacement_index(memory, index, source, is_damaged=True)
 
 
+def count_missing(memory: Memory, cache: Cache) -> int:
+    """Return about how many files of the cache a checkout's view in the search index lacks: what a search has to add.
+
+    Neither of the two is brought up to date.
+    """
+    index = SearchIndex.open(memory)
+    try:
+        row = _view(index.database, of_checkout(memory))
+    finally:
+        index.database.close()
+    changed = cache.blobs_since(row[1].partition(" ")[0]) if row is not None else None
+    return len(cache.blobs() if changed is None else changed)
+
+
 def replacement_index(
     memory: Memory, index: SearchIndex, source: SearchSource, *, is_damaged: bool
 ) -> tuple[SearchIndex, int]:
@@ -224,9 +238,9 @@ def _numbers(database: sqlite3.Connection, source: SearchSource, blobs: Mapping[
             numbers.setdefault(blob, []).append(last)
             known = entry.title, entry.body, entry.terms
             texts.append((last, *known, parts.of("\n".join(known))))
-            rows.append((last, blob, entry.kind, entry.key, entry.thread))
+            rows.append((last, blob, entry.kind, entry.key, entry.thread, entry.place))
             links += [(last, key) for key in entry.links]
-    database.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", rows)
+    database.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
     database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", links)
     database.executemany(_INSERT, texts)
     vocabulary.add(database, parts.all_words())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sqlite3
@@ -53,6 +54,11 @@ _MATCH = (
 )
 _PATHS = f"SELECT path {_LIVE} WHERE texts MATCH ? LIMIT ?"
 _LINKS = "SELECT number, key FROM links WHERE number IN (SELECT value FROM json_each(?))"
+_THREADS = (
+    "SELECT entries.number, path, kind, key, thread FROM entries CROSS JOIN {live} AS live USING (number)"
+    " WHERE thread IN (SELECT thread FROM entries WHERE thread IN (SELECT value FROM json_each(?)) AND thread <> ''"
+    " GROUP BY thread HAVING count(*) <= ?) AND thread <> '' ORDER BY thread, place, entries.number"
+)
 _SNIPPET = f"snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS})"
 _EXCERPTS = (
     f"SELECT rowid, CASE WHEN length(body) <= {_PIECE} THEN {_SNIPPET} END FROM texts"
@@ -123,8 +129,22 @@ class StoredTexts:
             rows = rows or self._matching(expression, parsed_query.pairs, kinds, most)
         return [Hit(path, text, kind, key, number, thread) for number, path, text, kind, key, thread in rows]
 
+    def frequencies(self, words: Iterable[str]) -> dict[str, int]:
+        return {"": self._count("")} | {word: self._count(f'"{word}"') for word in words}
+
+    def alike(self, words: Collection[str], most: int) -> list[Hit]:
+        statement = _MATCH.replace("{kinds}", ", ".join("?" * len(KINDS))).replace("{best}", _BEST.format(1))
+        rows = self._rows(f"{statement} ORDER BY score DESC", " OR ".join(f'"{word}"' for word in words), most, *KINDS)
+        return [Hit(path, text, kind, key, number, thread) for number, path, text, kind, key, thread in rows]
+
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
         return self._rows(_LINKS, str(list(numbers)))  # which is JSON
+
+    def threads(self, names: Collection[str], most: int) -> list[list[Hit]]:
+        found: dict[str, list[Hit]] = {}
+        for number, path, kind, key, thread in self._rows(_THREADS, json.dumps(list(names)), most):
+            found.setdefault(thread, []).append(Hit(path, 0.0, kind, key, number, thread))
+        return list(found.values())
 
     def paths(self, query: str, most: int | None = None) -> list[str]:
         return [row[0] for row in self._rows_matching(_PATHS, query, -1 if most is None else most)]

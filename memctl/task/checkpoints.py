@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import TypeVar
 
 import msgspec
 
@@ -17,11 +18,13 @@ from memctl.record import checkpoint, ids
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.snapshot import Snapshot
+from memctl.record.task_state import TaskState
 from memctl.store import git_source, sessions_ref
 from memctl.store.memory import Memory
-from memctl.task import events
+from memctl.task import events, live_state
 from memctl.text import timestamps
 
+_State = TypeVar("_State", bound=TaskState)
 _MARK = 8  # characters of a session's id in the name of its workflow
 
 
@@ -83,9 +86,10 @@ def workflow_for(memory: Memory, snapshot: Snapshot, goal: str = "") -> str:
     """Return the workflow to which the agent at work belongs: that of HEAD's branch, or a workflow of the agent's own.
 
     `goal` is the goal of the agent's task, "" if it is not known. Mostly the agent uses the branch's workflow. But if
-    another agent works on another goal in that workflow, the two tasks would replace each other's checkpoints, so this
-    agent gets a workflow of its own, such as `main-codex`. The other task does not count in three cases: it is
-    finished, its newest checkpoint is older than the setting `session_pause_hours` allows, or `goal` is "".
+    another agent is at work in it, here or in another worktree of the branch, or works on another goal in it, the two
+    tasks would replace each other's checkpoints, so this agent gets a workflow of its own, such as `main-codex`. The
+    other goal does not count if it is finished, if its newest checkpoint is older than the setting
+    `session_pause_hours` allows, or if `goal` is "".
 
     An agent that has a workflow of its own keeps it, unless `goal` is that of the branch's newest checkpoint.
     """
@@ -94,13 +98,17 @@ def workflow_for(memory: Memory, snapshot: Snapshot, goal: str = "") -> str:
     first, mine = newest_of(snapshot, branch), newest_of(snapshot, own)
     if mine is not None and (not goal or goal == mine.goal or first is None or goal != first.goal):
         return own
-    if first is None or first.is_finished or goal in ("", first.goal):
+    if first is not None and goal == first.goal:
         return branch
     # Of the same session, or without sessions of the same agent, it is one's own task that changes.
-    has_sessions = memory.session and first.session
-    is_own = memory.session == first.session if has_sessions else memory.actor == first.saved_by
+    has_sessions = first is not None and memory.session and first.session
+    is_own = first is not None and (memory.session == first.session if has_sessions else memory.actor == first.saved_by)
+    if not is_own and live_state.is_taken(memory, branch):
+        return own
+    if first is None or is_own or first.is_finished or not goal:
+        return branch
     pause = timestamps.days_between(first.saved_at, memory.now) * 86_400
-    return branch if is_own or pause >= snapshot.config.session_pause else own
+    return branch if pause >= snapshot.config.session_pause else own
 
 
 def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
@@ -197,12 +205,13 @@ def workflow_to_resume(memory: Memory, snapshot: Snapshot) -> str:
     """Return the workflow to resume in this worktree.
 
     It is the workflow of the agent at work. If this workflow has no checkpoint, it is the workflow whose task is
-    unfinished and whose checkpoint was saved last.
+    unfinished, which no other agent is at work on, and whose checkpoint was saved last.
     """
     own = workflow_for(memory, snapshot)
     if newest_of(snapshot, own) is not None:
         return own
-    return next((saved.workflow_id for saved in newest_of_each(snapshot) if not saved.is_finished), own)
+    left = (saved.workflow_id for saved in newest_of_each(snapshot) if not saved.is_finished)
+    return next((workflow for workflow in left if not live_state.is_taken(memory, workflow)), own)
 
 
 def refuse_broken(snapshot: Snapshot, checkpoints: Checkpoints, reference: str = "") -> None:
@@ -219,10 +228,10 @@ def refuse_broken(snapshot: Snapshot, checkpoints: Checkpoints, reference: str =
             )
 
 
-def readable(snapshot: Snapshot, saved: Checkpoint) -> tuple[Checkpoint, int]:
-    """Return a checkpoint without the files and records that its reader may not see, and the number of those removed.
+def readable(snapshot: Snapshot, saved: _State) -> tuple[_State, int]:
+    """Return a state or checkpoint without the files and records that its reader may not see, and the number of those.
 
-    `snapshot.withheld` says what the reader may not see. The texts that the checkpoint's author wrote stay, since they
+    `snapshot.withheld` says what the reader may not see. The texts that the state's author wrote stay, since they
     are meant for whoever continues the task.
     """
     files = snapshot.withheld.reasons_for({file.path for file in (*saved.files, *saved.environment.dirty)})

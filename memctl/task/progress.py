@@ -7,7 +7,7 @@ sentence or another state does not mention it any more. New next actions replace
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -34,6 +34,8 @@ from memctl.text.markdown import one_line
 
 TASK_LIST, COMMAND = "task list", "command"  # evidence, beside commits and checks that are named
 MOST_FILES = 50
+MOST_SAID = 30  # prompts in the state; a resume text shows the last twelve
+_State = TypeVar("_State", bound=TaskState)
 _TEXTS = ("task_id", "section", "goal")
 
 
@@ -117,6 +119,45 @@ def normalise(state: TaskState, *, shorten: bool = False) -> TaskState:
             file for file in state.files if is_outside(file.path) or not leaves_repository(file.path)
         )
     return msgspec.structs.replace(state, **values, steps=steps)
+
+
+def shown(state: TaskState, offers: Sequence[str], *, is_worked_on: bool) -> TaskState:
+    """Return a session's state as others see it: with the agent's last offers as next actions, each thing once.
+
+    `is_worked_on` says that files were changed since the agent wrote its task list. A list of which no task was ever
+    begun although files were changed is left out, because it says nothing about the progress.
+    """
+    is_idle = is_worked_on and all(step.status == PLANNED and step.evidence == TASK_LIST for step in state.steps)
+    steps_shown = () if is_idle else state.steps
+    if not offers:
+        return msgspec.structs.replace(state, steps=steps_shown)
+    from memctl.statements.dialogue import Topic  # 15 ms
+
+    known = [Topic.of(text) for text in (*state.next_actions, *(step.text for step in steps_shown))]
+    new = [text for text in offers if not any(Topic.of(text).is_same(topic) for topic in known)]
+    return msgspec.structs.replace(state, steps=steps_shown, next_actions=(*state.next_actions, *new)[:MOST_LINES])
+
+
+def with_last_request(state: _State) -> _State:
+    """Return a session's state with what the user asked last as the goal, as far as it is more than a word to go on.
+
+    What the user asked first stays among the prompts. A goal that a command named is none of the last prompts, and
+    stays.
+    """
+    goal = key(state.goal)
+    said = [(text, key(text.removesuffix("…"))) for text in state.said]
+    is_of_user = any(words and goal.startswith(words) for _, words in said)
+    last, words = next((pair for pair in reversed(said) if _is_request(pair[0])), ("", ""))
+    if not last or goal.startswith(words) or not (is_of_user or len(said) >= MOST_SAID):
+        return state
+    first = () if is_of_user else (cut(one_line(state.goal), LONGEST_LINE),)
+    return msgspec.structs.replace(state, goal=last, said=(*first, *state.said))
+
+
+def _is_request(prompt: str) -> bool:
+    from memctl.statements import wishes  # 35 ms, and only a compacted context needs it
+
+    return wishes.is_task(prompt) and not (wishes.is_assent(prompt) or wishes.is_insistent(prompt))
 
 
 def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:

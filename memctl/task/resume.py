@@ -270,12 +270,14 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
     """Return a checkpoint with the text from which its task is resumed, and what may speak against resuming.
 
     `reference` is the id of the checkpoint, or its beginning. If it is "", the newest checkpoint of the workflow is
-    returned, and in this case the result also names its twins: other clones' checkpoints with an equal version. Raises
-    MemctlError if there is no such checkpoint, or if it can't be read.
+    returned, with the work since as the live state of its session tells it. In this case the result also names its
+    twins: other clones' checkpoints with an equal version. Raises MemctlError if there is no such checkpoint, or if it
+    can't be read.
     """
-    from memctl.task import checkpoints, environment
+    from memctl.task import checkpoints, environment, live_state
 
-    saved, withheld = checkpoints.readable(snapshot, checkpoints.find(memory, snapshot, reference, workflow))
+    found = checkpoints.find(memory, snapshot, reference, workflow)
+    saved, withheld = checkpoints.readable(snapshot, found if reference else live_state.bring_up_to_date(memory, found))
     twins = [] if reference else checkpoints.read(snapshot, workflow).twins
     known = checkpoints.all_versions(memory, snapshot, saved.workflow_id)
     drift = [*environment.drift(memory, snapshot, saved)]

@@ -82,8 +82,8 @@ def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = Tru
     def order(record: Record) -> tuple[bool, bool, bool, bool, float]:
         weight = work.weight(record) + is_started(record)  # what is begun comes before its equals
         return (
-            record.memory_id not in own,
             record.severity != _CRITICAL,
+            record.memory_id not in own,
             is_started(record) and record.memory_id not in own,  # somebody may still be at it
             record.memory_id not in before,
             -weight,
@@ -189,6 +189,13 @@ def _closed(snapshot: Snapshot, record: Record) -> int:
     return max(times)
 
 
+def _begun(memory: Memory, agent: str) -> str:
+    """Return who began work; under a user's name in Git others may work, too."""
+    if agent != memory.actor:
+        return f"begun by {agent}"
+    return "begun under your name" if agent == memory.person() else "begun by you"
+
+
 def _choice(
     memory: Memory, snapshot: Snapshot, state: State, work: OpenWork, record: Record, before: Mapping[str, Record]
 ) -> WorkItem:
@@ -198,7 +205,7 @@ def _choice(
     if is_started(record):
         done = f", {record.completion_percentage} % done" if record.completion_percentage is not None else ""
         is_own = record.agent_id == memory.actor
-        because.append(f"begun by {'you' if is_own else record.agent_id}{done}{'' if is_own else ': ask first'}")
+        because.append(f"{_begun(memory, record.agent_id)}{done}{'' if is_own else ': ask first'}")
     because += [record.severity] if record.severity in ("critical", "high") else []
     because += [f"blocks {waiting[0]}{f' and {len(waiting) - 1:,} more' * (len(waiting) > 1)}"] if waiting else []
     because += [f"continues {earlier.id}"] if (earlier := before.get(record.memory_id)) else []

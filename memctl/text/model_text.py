@@ -23,7 +23,7 @@ _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_SUSPECT = lazy_regex(f"[{_INVISIBLE}]")
+INVISIBLE = lazy_regex(f"[{_INVISIBLE}]")  # wherever it is
 _HIDDEN = lazy_regex(f"{_STAYS}|([{_INVISIBLE}]+)")
 # Control characters but for tab and line feed, and other ends of lines.
 _STEERING = lazy_regex(f"{_STAYS}|([\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]|[{_INVISIBLE}]+)")
@@ -37,7 +37,7 @@ _TURNS = ("Human:", "Assistant:", "INST]", "PROMPT]", "TOOLS]", "CALLS]", "RESUL
 
 def first_invisible(text: str) -> str:
     """Return the first invisible character of a text that no script or emoji needs, "" if it has none."""
-    if text.isascii() or _SUSPECT.search(text) is None:  # ten times as fast as _HIDDEN
+    if text.isascii() or INVISIBLE.search(text) is None:  # ten times as fast as _HIDDEN
         return ""
     return next((match[1][0] for match in _HIDDEN.finditer(text) if match[1]), "")
 

@@ -24,12 +24,13 @@ from memctl.window.pressure import curve as curve, limits as limits
 from memctl.window.audit import AuditLog as AuditLog, AuditSink as AuditSink, Decision as Decision, Summary as Summary
 from memctl.window.budget.profiles import (
     BudgetComponent as BudgetComponent,
+    Loadable as Loadable,
     Occupancy as Occupancy,
     PROFILES as PROFILES,
-    Portion as Portion,
     Profile as Profile,
     Team as Team,
-    TypeUsage as TypeUsage,
+    TypeBudget as TypeBudget,
+    WindowBudget as WindowBudget,
     profile as profile,
 )
 from memctl.window.budget.token_budget import (
@@ -56,7 +57,12 @@ from memctl.window.eviction.scores import (
     Scoring as Scoring,
     ScoringInput as ScoringInput,
 )
-from memctl.window.eviction.simulation import Replay as Replay, Simulation as Simulation
+from memctl.window.eviction.simulation import (
+    Comparison as Comparison,
+    Replay as Replay,
+    Simulation as Simulation,
+    Unmanaged as Unmanaged,
+)
 from memctl.window.fidelity import (
     Contents as Contents,
     Fidelity as Fidelity,
@@ -91,7 +97,12 @@ from memctl.window.policy.contexts import Context as Context, ContextState as Co
 from memctl.window.policy.formats import take_apart as take_apart
 from memctl.window.policy.measures import Measures as Measures
 from memctl.window.policy.performance import Performance as Performance
-from memctl.window.policy.quality import Advice as Advice, QualityMetric as QualityMetric, Signal as Signal
+from memctl.window.policy.quality import (
+    Advice as Advice,
+    QualityMetric as QualityMetric,
+    QualityReport as QualityReport,
+    Signal as Signal,
+)
 from memctl.window.policy.rules import Facts as Facts, Judgement as Judgement
 from memctl.window.policy.staleness import Over as Over
 from memctl.window.preservation.checklist import Entry as Entry

@@ -12,11 +12,12 @@ from memctl.pages.links import refuse_missing_section, section_marker
 from memctl.record import content_fields, frontmatter, ids, pages, record_form, time_input
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, OTHER_END, Kind
+from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, OTHER_END, STATE, Kind
 from memctl.record.parser import parse, problems, with_lists
 from memctl.record.record import Record
 from memctl.record.required_text import refuse_placeholder
 from memctl.record.snapshot import Snapshot
+from memctl.record.task_state import key
 from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
@@ -32,13 +33,14 @@ class Draft(msgspec.Struct, kw_only=True):
 
     `values` are the front matter values by key, such as {"severity": "high"}. `content` are the content fields by name,
     such as {"rationale": "…"}. `body` is a Markdown text in which the content fields are set; without it the record's
-    text consists of the content fields alone.
+    text consists of the content fields alone. With `is_new`, a state keeps the earlier state of its task.
     """
 
     kind: Kind
     values: dict[str, Any]
     content: dict[str, str | list[str]] = {}
     body: str = ""
+    is_new: bool = False
 
     def take(self, values: Mapping[str, Any]) -> None:
         """Set front matter values and content fields of this draft, by name; values of None or () change nothing."""
@@ -54,7 +56,7 @@ class Draft(msgspec.Struct, kw_only=True):
 def add(memory: Memory, draft: Draft, options: WriteOptions) -> Outcome:
     """Create a record from a draft, in one commit, and return the outcome. Raises MemctlError if the draft is wrong."""
     refuse_placeholder(str(draft.values["title"]), "TITLE")
-    refers = any(draft.values.get(name) for name in (*OTHER_END, "parent_memory_id", "section", TASK_ID))
+    refers = draft.kind is STATE or any(draft.values.get(name) for name in (*OTHER_END, "parent_memory_id", "section"))
 
     def plan(sequence: Sequence) -> Change:
         return create(memory, sequence, load.disk(memory) if refers else None, draft)
@@ -72,7 +74,7 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     if memory.by_agent:
         values["agent_id"] = memory.actor  # an agent signs as nobody else
     if snapshot is not None:
-        if values.get(TASK_ID):
+        if draft.kind is STATE and not draft.is_new:
             replaced = values.get("supersedes") or []
             if isinstance(replaced, list | tuple):
                 values["supersedes"] = list(dict.fromkeys([*replaced, *_states_of_task(snapshot, values)]))
@@ -96,12 +98,23 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
 
 
 def _states_of_task(snapshot: Snapshot, values: Mapping[str, Any]) -> Iterable[str]:
-    """Yield the ids of the open states of a new state's task, which it supersedes (rules.md#lifecycle)."""
+    """Yield the ids of the open states of a new state's task, which it supersedes (rules.md#lifecycle).
+
+    They have its task id or, if one of the two has none, its title, section and agent.
+    """
+    own = _task(values)
     for record in snapshot.open_records:
-        if record.memory_type == values["memory_type"]:
-            known, _ = frontmatter.read(snapshot.read(record.path))
-            if known.get(TASK_ID) == values[TASK_ID]:
+        if record.memory_type != STATE.name:
+            continue
+        is_same = _task({"title": record.title, "section": record.section, "agent_id": record.agent_id}) == own
+        if is_same or values.get(TASK_ID):
+            known = frontmatter.read(snapshot.read(record.path))[0].get(TASK_ID)
+            if known == values[TASK_ID] if known and values.get(TASK_ID) else is_same:
                 yield record.id
+
+
+def _task(values: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(key(str(values.get(name) or "")) for name in ("title", "section", "agent_id"))
 
 
 def complete_values(memory: Memory, draft: Draft) -> dict[str, Any]:

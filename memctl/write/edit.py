@@ -63,6 +63,8 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
         old, new = (IMPORTANCE_BY_SEVERITY.get(name or "") for name in (record.severity, values["severity"]))
         if new is not None and record.importance == old != new:  # it is the old severity's default
             values["importance"] = new
+    if _accepts(record, values.get("status", record.status)):
+        values.setdefault("expires_at", None)
     changed = {name: value for name, value in content.items() if before.get(name) != value}
     if "title" in values or changed:
         _protect(record, allow_accepted)
@@ -101,6 +103,8 @@ def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: 
         refuse_placeholder(new.title, "title")
     if new.title != record.title or body != parse(old, record.path)[1]:
         _protect(record, allow_accepted)
+    if _accepts(record, new.status) and new.expires_at == record.expires_at:
+        text = record_form.replace(text, {"expires_at": None})
     return Change(
         op="edit",
         title=f"{record.id} {new.title}",
@@ -241,6 +245,11 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
                     f"end the offer first: `memctl team handoff withdraw {record.id}`; its receiver runs "
                     f"`memctl team handoff decline {record.id}`",
                 )
+
+
+def _accepts(record: Record, status: str) -> bool:
+    """Return whether a status accepts a proposal, which ends the term that the proposal had."""
+    return record.expires_at is not None and record.status == "proposed" and status == "accepted"
 
 
 def _protect(record: Record, allowed: bool) -> None:

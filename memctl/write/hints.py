@@ -13,7 +13,6 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import STATE
 from memctl.record.parser import parse
 from memctl.record.record import Record
-from memctl.record.task_state import key
 from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.text import characters, similarity
@@ -23,19 +22,24 @@ from memctl.text.words import STOP_WORDS
 _EARLIEST = "1970-01-01T00:00:00Z"  # what comes before is hardly meant: Git can't date it
 _DECISIONS = 20  # a word that more decisions have among their alternatives tells none of them
 _STEM = 5  # letters of a word that are looked for there: "events" and "event" are one word
+_UNINDEXED = 200  # files that are added to the search index on the way, in 60 ms
+_MOST_IMPORTED = 300  # open records of an import that are compared with the others, in 3 s at most
 _MOST = 5  # the most records of a change for which hints are made; for more there is `memctl check`
 
 
-def hints_for(memory: Memory, change: Change, *, with_advice: bool = True) -> tuple[str, ...]:
+def hints_for(
+    memory: Memory, change: Change, *, with_advice: bool = True, keeps_pairs: bool = False
+) -> tuple[str, ...]:
     """Return a line for each record or page of a change that has a fault which its text before the change did not have.
 
-    With `with_advice` each line says what to do, too. Only the first 5 files of a change are looked at.
+    With `with_advice` each line says what to do, too. Only the first 5 files of a change are looked at. With
+    `keeps_pairs` pairs of near records are stored for `memctl check`.
     """
-    pairs = (_of_write(memory, write, with_advice) for write in change.writes[:_MOST])
-    return tuple(filter(None, pairs))
+    lines = (_of_write(memory, write, with_advice, keeps_pairs) for write in change.writes[:_MOST])
+    return tuple(filter(None, lines))
 
 
-def _of_write(memory: Memory, write: Write, with_advice: bool) -> str:
+def _of_write(memory: Memory, write: Write, with_advice: bool, keeps_pairs: bool) -> str:
     """Return the line of hints for one file, "" if nothing is wrong that was not wrong before."""
     if files.is_record_path(write.path):
         look = _of_record
@@ -45,6 +49,8 @@ def _of_write(memory: Memory, write: Write, with_advice: bool) -> str:
         return ""
     before = {what for what, _ in look(memory, write.old, write.path)} if write.old else ()
     hints = [(what, advice) for what, advice in look(memory, write.text, write.path) if what not in before]
+    if look is _of_record and not write.old:
+        hints += _near_record(memory, write, keeps_pairs)
     return "; ".join(f"{what}: {advice}" if advice and with_advice else what for what, advice in hints)
 
 
@@ -83,33 +89,63 @@ def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]
     yield from ((what, advice[name]) for name, what in hints.of_record(record, body))
     yield from missing_paths(memory, record.code_refs)
     yield from _dangling(memory, record, body)
-    yield from _same_title(memory, record)
     yield from _rejected_option(memory, record, body)
     if record.memory_type == STATE.name and record.completion_percentage == 100:
         yield f"{record.id} is 100 % done and still active", f"`memctl resolve {record.id}` closes it"
 
 
-def _same_title(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
-    """Yield the newest open record that has the type and title of a new one, and that no link connects with it.
+def _near_record(memory: Memory, write: Write, keeps: bool) -> Iterator[tuple[str, str]]:
+    """Yield the open record that says nearly the same as a new one, or the opposite; with `keeps` store the pair.
 
-    States are compared without case and final punctuation, and only with those of the same section.
+    A memory of which the search index lacks much is not searched: to index 10,000 records takes seconds.
     """
+    from memctl.search import near
+    from memctl.store import near_pairs, search_views
+
+    try:
+        record, body = parse(write.text, write.path)
+    except InvalidRecord:
+        return
+    remarks = len(memory.remarks)
+    is_indexed = search_views.count_missing(memory, load.open_cache(memory)) <= _UNINDEXED
+    found = near.nearest(load.disk(memory), record, body, by_text=is_indexed)
+    del memory.remarks[remarks:]  # an index in use by another process is no concern of whoever writes
+    if found is not None:
+        if keeps:
+            pair = near_pairs.NearPair(record.memory_id, found.record.memory_id, found.may_contradict)
+            near_pairs.keep(memory, pair)
+        yield found.describe(), near_advice(found.record, record)
+
+
+def near_imported(memory: Memory, identifiers: Iterable[str]) -> list[str]:
+    """Return a line for each open record of some imported ones that is near another open record; store the pairs.
+
+    The result is empty for more than 300 open records, since each takes as long as a search.
+    """
+    from memctl.search import near
+    from memctl.store import near_pairs
+
     snapshot = load.disk(memory)
-    if record.memory_type == STATE.name:
-        task = key(record.title), record.section
-        states = [state for state in snapshot.open_records if state.memory_type == STATE.name]
-        states = [state for state in states if (key(state.title), state.section) == task]
-    else:
-        conditions = [("memory_type", "is", record.memory_type), ("title", "is", record.title)]
-        states = [record for record in snapshot.catalogue.select(conditions, "id")[0] if record.is_open]
-    linked = (record.id, *record.supersedes, *record.relates_to, *record.blocks, *record.blocked_by)
-    if new := [record for record in states if record.id not in linked]:
-        other = max(new, key=lambda record: record.id)
-        same = "are the same task" if record.memory_type == STATE.name else "say the same"
-        command = f"supersede {other.id} {record.id}"
-        if "superseded" not in record.kind.statuses:
-            command = f"resolve {record.id} --resolution 'duplicate of {other.id}'"
-        yield f"{other.id} has the same title", f"`memctl {command}` if both {same}"
+    found_records = (snapshot.find(identifier) for identifier in identifiers)
+    records = [record for record in found_records if record is not None and record.is_open]
+    lines: dict[frozenset[str], str] = {}
+    for record in records if len(records) <= _MOST_IMPORTED else ():
+        found = near.nearest(snapshot, record, snapshot.body(record))
+        if found is not None and (pair := frozenset((record.id, found.record.id))) not in lines:
+            lines[pair] = f"{record.id} {record.title}: {found.describe()}"
+            kept = near_pairs.NearPair(record.memory_id, found.record.memory_id, found.may_contradict)
+            near_pairs.keep(memory, kept)
+    return list(lines.values())
+
+
+def near_advice(old: Record, new: Record) -> str:
+    """Return the commands with which two near records become one, or stand beside each other."""
+    if old.memory_type != new.memory_type:
+        return f"`memctl link {new.id} {old.id}` if both hold"
+    merge = f"`memctl merge {old.id} {new.id}` if both say the same"
+    if "superseded" not in new.kind.statuses:
+        return merge
+    return f"`memctl supersede {old.id} {new.id}` if the new one takes its place, {merge}"
 
 
 def _rejected_option(memory: Memory, record: Record, body: str) -> Iterator[tuple[str, str]]:
@@ -131,8 +167,12 @@ def _rejected_option(memory: Memory, record: Record, body: str) -> Iterator[tupl
     is_used = rejected_options.used_in(memory.repository, commit, memory.prefix)
     for found in rejected_options.brought_back(snapshot, options, passages, is_used)[:1]:
         other = found.option.record
-        what = f"{found.option.name!r} was {found.option.describe()}"
-        yield what, f"`memctl supersede {other.id} {record.id}` if {record.id} takes its place"
+        if other.is_open:
+            reason = f": {found.option.reason}" if found.option.reason else ""
+            what = f'{other.id} {other.title}, alternative "{found.option.name}{reason}"'
+        else:
+            what = f"{found.option.name!r}, {found.option.describe()}"
+        yield f"rejected before: {what}", f"`memctl supersede {other.id} {record.id}` if {record.id} takes its place"
 
 
 def _tokens(memory: Memory, text: str) -> int:

@@ -10,10 +10,11 @@ from typing import Any
 
 from memctl.errors import MemctlError
 from memctl.record.change import Change, Write
-from memctl.record.kinds import OTHER_END
+from memctl.record.kinds import HANDOFF, OTHER_END, SEVERITIES
 from memctl.record.parser import refuse_transition
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.text import headings
 from memctl.text.phrases import indefinite
 from memctl.write.edit import rewrite
 
@@ -75,6 +76,91 @@ def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
         ids=(before.id, after.id),
         writes=writes,
     )
+
+
+def merge(snapshot: Snapshot, kept: str, other: str) -> Change:
+    """Return the Change that makes one record of two that say the same; `kept` and `other` are their ids.
+
+    The kept record gets the whole text of the other below its own, and its tags, code references, links and children.
+    The other becomes superseded, or a resolved duplicate if it is an issue. Raises MemctlError if the two are of
+    different types, if one is closed, or for handoffs.
+    """
+    one, two = snapshot.resolve(kept), snapshot.resolve(other)
+    _refuse_merge(one, two)
+    values = {one.id: _joined_values(one, two), two.id: dict[str, Any]()}
+    _take_over_links(snapshot, one, two, values)
+    content: dict[str, str | list[str]] = {}
+    if "superseded" in two.kind.statuses:
+        _add_link(values, one, "supersedes", two.id)
+        values[two.id] |= end(two, "superseded_by", one.id)
+    else:
+        refuse_transition(two, two.kind.resolved)
+        _add_link(values, one, "relates_to", two.id)
+        _add_link(values, two, "relates_to", one.id)
+        values[two.id]["status"] = two.kind.resolved
+        content["resolution"] = f"Duplicate of {one.id}, which has this text, too."
+    first, *others = (
+        rewrite(snapshot, snapshot.resolve(name), given, content if name == two.id else None)
+        for name, given in values.items()
+    )
+    story = f"## Merged: {two.id} {two.title}\n\n{_deeper(snapshot.body(two))}".rstrip()
+    first = Write(first.path, f"{first.text.rstrip()}\n\n{story}\n", first.old)
+    title = f"{two.id} into {one.id} {one.title}"
+    return Change(op="merge", title=title, ids=(one.id, two.id), writes=(first, *others))
+
+
+def _joined_values(one: Record, two: Record) -> dict[str, Any]:
+    """Return the front matter values, other than links, that a record gets if another one is merged into it."""
+    values: dict[str, Any] = {"importance": max(one.importance, two.importance)}
+    for name in ("tags", "code_refs"):
+        values[name] = list(dict.fromkeys([*getattr(one, name), *getattr(two, name)]))
+    if one.severity and two.severity:
+        values["severity"] = min(one.severity, two.severity, key=SEVERITIES.index)
+    return values
+
+
+def _take_over_links(snapshot: Snapshot, one: Record, two: Record, values: dict[str, dict[str, Any]]) -> None:
+    """Add to `values`, given by id, that `one` has the links and children of `two`, too; raises MemctlError."""
+    for relation in ("relates_to", "blocks", "blocked_by"):
+        for name in getattr(two, relation):
+            target = snapshot.resolve(name)
+            if target.id not in (one.id, two.id):
+                if relation != "relates_to":
+                    _refuse_circle(snapshot, one, target, relation)
+                _add_link(values, one, relation, target.id)
+                _add_link(values, target, OTHER_END[relation], one.id)
+    for child in snapshot.records:
+        if child.parent_memory_id == two.memory_id and child.id != one.id:
+            values.setdefault(child.id, {})["parent_memory_id"] = one.memory_id
+
+
+def _refuse_merge(one: Record, two: Record) -> None:
+    """Raise MemctlError unless two records can become one."""
+    if one.id == two.id:
+        raise MemctlError(
+            f"a record can't be merged with itself: {one.id} is given twice", "give the ids of two records"
+        )
+    if one.memory_type != two.memory_type or one.memory_type == HANDOFF.name:
+        raise MemctlError(
+            f"{one.id} and {two.id} can't become one record: their types are {one.memory_type} and {two.memory_type}",
+            f"`memctl link {one.id} {two.id}` relates them",
+        )
+    for record in (one, two):
+        if not record.is_open:
+            status = "archived" if record.is_archived else record.status
+            raise MemctlError(f"{record.id} is {status}; only open records can be merged")
+
+
+def _add_link(values: dict[str, dict[str, Any]], record: Record, relation: str, other: str) -> None:
+    """Add a link of a record to its new `values`, which are given by id, unless it has the link."""
+    given = values.setdefault(record.id, {})
+    given[relation] = list(dict.fromkeys([*given.get(relation, getattr(record, relation)), other]))
+
+
+def _deeper(text: str) -> str:
+    """Return a Markdown text with each heading one level lower."""
+    lines = ((line, outside and line.startswith("#")) for line, outside in headings.outside_code(text))
+    return "\n".join(f"#{line}" if is_heading else line for line, is_heading in lines)
 
 
 def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:

@@ -369,12 +369,12 @@ def _may_be_deleted(record: Record, rules: Lifecycle) -> bool:
 def _protection(record: Record, rules: Lifecycle, latest: Collection[str], action: Action = "delete") -> str:
     """Return the reason why an action may not be done to a record, "" if it may.
 
-    A record of high importance is never deleted. A closed issue may be archived whatever its severity.
+    A record of high importance is never deleted. A closed one, such as a superseded decision, may be archived.
     """
-    is_issue, is_closed = record.memory_type == "issue", record.status in record.kind.closed_statuses
-    if record.importance >= rules.keep_importance and not (is_issue and is_closed and action == "archive"):
+    is_closed = record.status in record.kind.closed_statuses
+    if record.importance >= rules.keep_importance and not (is_closed and action == "archive"):
         return f"it has importance {record.importance}"
-    if is_issue and not is_closed:
+    if record.memory_type == "issue" and not is_closed:
         return "it is an open issue"
     return "it is the latest state" if record.path in latest else ""
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import commits, git, refs
+from memctl.git import commits, git, index_lock, refs
 from memctl.record import handoff
 from memctl.record.change import Change, Delete, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
@@ -212,7 +212,7 @@ def _take_back(memory: Memory, written: Outcome, remote: str) -> bool:
         if not refs.swap(repository, branch, before, written.commit):
             return False
         paths = [memory.tracked(path) for path in (*written.paths, *written.documents)]
-        git.write(["reset", "--quiet", "--", *paths], repository.top)
+        git.write(["reset", "--quiet", *index_lock.FROM_STDIN], repository.top, index_lock.pathspecs(paths))
         memory.asked = None  # Git's answer is from before that
         _restore(memory, written.change)
         documents.refresh(memory, [written.change])

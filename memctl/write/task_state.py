@@ -38,7 +38,7 @@ from memctl.record.task_state import (
 from memctl.search.readiness import open_work
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
-from memctl.task import checkpoints, environment, progress, state_record
+from memctl.task import checkpoints, environment, live_state, progress, state_record
 from memctl.task import events as task_events
 from memctl.task.checkpoints import Checkpoints
 from memctl.task.formats import markdown
@@ -362,7 +362,7 @@ def note(memory: Memory, made: Checkpoint) -> None:
 
 
 def save(memory: Memory, state: TaskState, how: SaveOptions, options: WriteOptions) -> tuple[Checkpoint, Outcome]:
-    """Save the state of a task as a checkpoint, and return the checkpoint with the outcome of the write.
+    """Save the state of a task as a checkpoint and in the agent's live state; return the checkpoint and the outcome.
 
     `state` is the state as its writer gives it, `how` are options of the checkpoint, and `options` those of every
     write. With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. If the event "a
@@ -373,9 +373,13 @@ def save(memory: Memory, state: TaskState, how: SaveOptions, options: WriteOptio
     write = outcome.change.writes[0]
     made = checkpoint.parse(write.text, write.path)
     if not options.dry_run:
+        why = ""
         try:
+            live_state.put(memory, made)
             note(memory, made)
         except MemctlError as error:  # the checkpoint is saved all the same
             why = f"the checkpoint is saved, but the event for it could not be: {error.message}"
-            outcome = msgspec.structs.replace(outcome, warning="; ".join(filter(None, (outcome.warning, why))))
+        except OSError as error:
+            why = f"the checkpoint is saved, but the live state in the Git directory could not be: {error.strerror}"
+        outcome = msgspec.structs.replace(outcome, warning="; ".join(filter(None, (outcome.warning, why))))
     return made, outcome

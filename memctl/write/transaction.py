@@ -180,7 +180,8 @@ def _advice(memory: Memory, change: Change, options: WriteOptions) -> tuple[str,
         return ()
     from memctl.write import hints  # for a person who writes
 
-    all_hints = hints.hints_for(memory, change, with_advice=not options.strict)
+    is_written = not (options.strict or options.dry_run)
+    all_hints = hints.hints_for(memory, change, with_advice=not options.strict, keeps_pairs=is_written)
     if all_hints and options.strict:
         raise MemctlError("\n".join(all_hints), "nothing was written; correct the record, or leave out --strict")
     return all_hints

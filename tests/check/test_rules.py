@@ -240,6 +240,7 @@ def many_issues(hand: Hand, memctl: Memctl, head: str = "section: §2.1\n") -> N
 
 TWICE = "learnings/2025-10/LRN-2025-10-05-001-once-more.md"
 FIRST = learning(1)[0]
+REPEATED = (["learn", "Card readers", "--lesson", "They are wiped weekly."],) * 2
 PLANTED: dict[str, dict[str, Fault]] = {
     "MEM101": {
         "a wrong value": edit(ISSUE, "severity: high", "severity: dreadful"),
@@ -655,6 +656,7 @@ PLANTED: dict[str, dict[str, Fault]] = {
             "learnings/2025-11/LRN-2025-11-04-001-later.md", "\ntimestamp", ["learn", "Later", "--timestamp", LATER]
         ),
     },
+    "MEM409": {"of equal titles": run("learnings/2025-11/LRN-2025-11-04-002-card-readers.md", "\ntitle", *REPEATED)},
     "MEM408": {"50 records": Fault(much_recorded(50), PROJECT, "timestamp: 2025-11-03T11:00:00Z")},
     "MEM405": {
         "by a command": run(
@@ -1123,6 +1125,10 @@ NEAR: dict[str, dict[str, Near]] = {
     "MEM404": {
         "now": near(LEARNING, "timestamp: 2025-10-05T12:00:00Z", f"timestamp: {NOW}"),
         "in another zone": near(LEARNING, "2025-10-05T12:00:00Z", "2025-11-04T15:30:00+01:00"),
+    },
+    "MEM409": {
+        "linked": after(*REPEATED, ["link", "LRN-2025-11-04-001", "LRN-2025-11-04-002"]),
+        "merged": after(*REPEATED, ["merge", "LRN-2025-11-04-001", "LRN-2025-11-04-002"]),
     },
     "MEM408": {
         "49 records": Near(much_recorded(49)),

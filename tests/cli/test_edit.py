@@ -90,6 +90,25 @@ def test_text_of_an_accepted_decision_changes_only_with_the_option(memctl: Memct
     memctl("edit", proposed, "--set", "rationale=still moving")
 
 
+@pytest.mark.parametrize("door", ["set", "file"])
+def test_accepting_a_proposal_ends_its_term(repo: Path, memctl: Memctl, door: str) -> None:
+    made = memctl("decide", "Use Redis", "--rationale", "Fast", "--status", "proposed", "--expires", "7d").id
+    memctl("edit", made, "--set", "importance=6")
+    assert record(memctl, made)["expires_at"]
+    if door == "set":
+        memctl("edit", made, "--set", "status=accepted")
+    else:
+        text = next((repo / ".memory" / "decisions").rglob("*.md")).read_text()
+        memctl("edit", made, "--file", "-", stdin=text.replace("status: proposed", "status: accepted"))
+    assert (record(memctl, made)["status"], record(memctl, made)["expires_at"]) == ("accepted", None)
+
+
+def test_accepting_a_proposal_with_a_new_term_keeps_that_term(memctl: Memctl) -> None:
+    made = memctl("decide", "Use Redis", "--rationale", "Fast", "--status", "proposed", "--expires", "7d").id
+    memctl("edit", made, "--set", "status=accepted", "--set", "expires_at=2030-01-01")
+    assert str(record(memctl, made)["expires_at"]).startswith("2030-01-0")
+
+
 def test_edit_sets_adds_and_removes(memctl: Memctl) -> None:
     made = memctl("state", "Task", "--done", "a", "--remaining", "b", "--tag", "x").id
     sets = ("completion_percentage=50", "title=New  title", "section=3.1", "task=What it is", "expires_at=2d")
@@ -256,7 +275,7 @@ def test_edit_has_an_option_for_every_field_of_a_type(kind: Kind) -> None:
         "--blocked-by",
         "--parent",
         "--edit",
-        *("--update", "--checkpoint", "--task-id"),  # of states: what they do is no field
+        *("--update", "--checkpoint", "--task-id", "--new"),  # of states: what they do is no field
     }
     assert makes - elsewhere <= {one.opts[0] for one in edit_command.params}
 

@@ -39,9 +39,9 @@ def test_install_on_a_shared_branch_keeps_hook_commits_off_it(clone: Path, memct
     assert setting(clone, "memctl.trusted") == "true"
 
 
-def test_install_on_an_unshared_branch_lets_hooks_commit_to_it(repo: Path, memctl: Memctl) -> None:
-    assert "to your branch (`git config" in memctl("install", "claude-code", "--yes").err
-    assert setting(repo, "memctl.hookCommits") == "all"
+def test_install_in_a_new_memory_keeps_hook_commits_off_the_branch(repo: Path, memctl: Memctl) -> None:
+    assert "to refs/memctl/sessions, not to your branch" in memctl("install", "claude-code", "--yes").err
+    assert setting(repo, "memctl.hookCommits") == "records"
 
 
 @pytest.mark.parametrize(

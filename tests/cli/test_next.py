@@ -80,7 +80,7 @@ def test_ready_combines_with_filters_but_not_with_blocked(memctl: Memctl) -> Non
 
 
 class TestOrder:
-    def test_next_orders_own_then_critical_then_weighty_then_newest_work(self, memctl: Memctl) -> None:
+    def test_next_orders_critical_then_own_then_weighty_then_newest_work(self, memctl: Memctl) -> None:
         memctl("state", "Mine", "--completion", "20", "--next", "Finish DELETE", "-i", "1")
         issue(memctl, "Worst", "--severity", "critical", "-i", "1")
         light = issue(memctl, "Light but awaited", "-i", "5")
@@ -88,7 +88,7 @@ class TestOrder:
         issue(memctl, "Also waits", "--blocked-by", light)
         issue(memctl, "Heavy", "-i", "6")
         issue(memctl, "Equal to heavy and newer", "-i", "6")
-        assert order(memctl) == ["Mine", "Worst", "Light but awaited", "Equal to heavy and newer", "Heavy"]
+        assert order(memctl) == ["Worst", "Mine", "Light but awaited", "Equal to heavy and newer", "Heavy"]
         assert because(memctl, "Mine") == ["begun by you, 20 % done", "next: Finish DELETE"]
         assert because(memctl, "Heavy") == ["importance 6"]
         assert because(memctl, "Light but awaited")[0].startswith("blocks ISS-")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -99,7 +100,7 @@ class TestExample:
         before, _, after = text.partition("## Also open")
         assert "\n### Checkout holds 150 buyers at once\n" in before
         assert "Load test with 150 buyers" in before
-        assert "\n## Next actions\n\n- " in after
+        assert re.search(r"\n## Next actions\n\nSTA-\S+ Checkout holds 150 buyers at once:\n\n- ", after)
         state = before.split("### Checkout holds 150 buyers at once")[1].split("\n### ")[0]
         assert "Next actions" not in state
 
@@ -180,14 +181,17 @@ def test_system_prompt_leaves_out_records_of_other_tasks(memctl: Memctl) -> None
     memctl("decide", "Tokens", "--section", "2.1", "--decision", "jwt_handler checks tokens", "--importance", "9",
            "--validation", "The jwt_handler refuses old tokens")  # fmt: skip
     memctl("decide", "Isolation", "--section", "2.2", "--importance", "9", "--validation", "Isolation tests pass")
-    memctl("state", "Cookies", "--section", "2.1", "--remaining", "Rotate")
+    memctl("issue", "Timeout in jwt_handler", "--severity", "medium", "--section", "2.1", "--next", "Rotate")
+    memctl("state", "Cookies", "--section", "2.1", "--remaining", "Bake")
     memctl("state", "Order service", "--section", "2.2", "--remaining", "Paginate")
     data = memctl("prompt", "system", "--task", "Fix the timeout in jwt_handler", "--json").data
     focus = data["text"].partition("## Current focus")[2].partition("## Critical knowledge")[0]
-    assert "### Cookies" in focus
+    assert "### Timeout in jwt_handler" in focus
+    assert "### Cookies" not in focus
     criteria = data["text"].partition("## Success criteria")[2].partition("\n## ")[0]
     assert "refuses old tokens" in criteria
     assert "Rotate" in criteria
+    assert "Bake" not in criteria
     assert "Isolation tests pass" not in criteria
     assert "Order service" not in data["text"].partition("## Left out")[0]
 
@@ -195,10 +199,22 @@ def test_system_prompt_leaves_out_records_of_other_tasks(memctl: Memctl) -> None
 def test_a_system_prompt_has_an_open_state_in_focus(memctl: Memctl) -> None:
     memctl("state", "Refunds by card", "--status", "done", "--completion", "100")
     open_one = memctl("state", "Checkout").id
-    data = memctl("prompt", "system", "--task", "refunds by card", "--json").data
+    assert memctl("prompt", "system", "--task", "refunds by card", "--json").data["parts"]["current_focus"] == []
+    data = memctl("prompt", "system", "--json").data
     assert data["parts"]["current_focus"] == [open_one]
     lines = [line for line in data["text"].split("\n") if line.startswith(open_one)]
     assert "commit" in lines[0]
+
+
+def test_resources_of_a_system_prompt_name_the_files_of_its_task(memctl: Memctl, repo: Path) -> None:
+    (repo / "jwt_handler.py").write_text("def rotate(token): ...\n")
+    memctl("section", "add", "Tokens", "--overview", "The jwt_handler rotates refresh tokens.")
+    memctl("section", "add", "Orders", "--overview", "Carts.")
+    text = memctl("prompt", "system", "--task", "Change jwt_handler.py to rotate refresh tokens").out
+    resources = text.partition("## Available resources")[2]
+    assert "- §4.jwt_handler.py\n" in resources
+    assert "§2.1 Tokens" not in resources
+    assert "§2.2 Orders" in resources
 
 
 def test_record_counts_do_not_depend_on_the_filters(memctl: Memctl) -> None:

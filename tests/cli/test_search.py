@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memctl.cli import search
+from memctl.cli import exchange, search
+from memctl.store import search_views
 from tests.cli.test_list_records import run_on_terminal
 from tests.conftest import Memctl, git
 
@@ -186,11 +187,11 @@ def test_related_records_are_found_by_id_and_by_file(repo: Path, memctl: Memctl)
 def test_many_matches_are_counted_to_a_limit_for_people_and_fully_for_programs(
     memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memctl("import", "-", stdin="".join(f'{{"memory_type": "learning", "title": "Pool {n}"}}\n' for n in range(5)))
-    assert "4 more results: --limit 0" in memctl("search", "pool", "--limit", "1").err
-    monkeypatch.setattr(search, "_COUNTED", 3)
-    assert "2 or more results: --limit 0" in memctl("search", "pool", "--limit", "1").err
-    assert memctl("search", "pool", "--limit", "1", "--json").data["total"] == 5
+    memctl("import", "-", stdin="".join(f'{{"memory_type": "learning", "title": "Pool {n}"}}\n' for n in range(9)))
+    assert "8 more results: --limit 0" in memctl("search", "pool", "--limit", "1").err
+    monkeypatch.setattr(search, "_COUNTED", 6)
+    assert "5 or more results: --limit 0" in memctl("search", "pool", "--limit", "1").err
+    assert memctl("search", "pool", "--limit", "1", "--json").data["total"] == 9
 
 
 def test_a_record_without_relations_is_reported(memctl: Memctl) -> None:
@@ -213,3 +214,37 @@ def test_related_records_are_found_at_a_revision(memctl: Memctl) -> None:
     memctl("archive", two)
     assert memctl("search", "--related", one, "--json").data["total"] == 0
     assert memctl("search", "--related", one, "--at", "HEAD~1", "--json").data["total"] == 1
+
+
+def test_search_says_whether_it_found_something_or_only_some_of_the_words(memctl: Memctl) -> None:
+    for number in range(6):
+        memctl("learn", f"Lamp number {number}", "--lesson", "The rules of the house say that it hangs in the hall.")
+    memctl("learn", "Connection pool runs empty", "--lesson", "A request held its connection over a call.")
+    hit = memctl("search", "connection pool", "--json")
+    assert (hit.data["verdict"], memctl("search", "connection pool").err) == ("hit", "")
+    assert memctl("search", "kubernetes ingress rules for hosts", "--json").data["verdict"] == "nothing"
+    assert "nothing is recorded on this" in memctl("search", "kubernetes ingress rules for hosts").err
+    assert memctl("search", "empty kubernetes ingress", "--json").data["verdict"] == "weak"
+    assert memctl("search", "nothing-like-it", "--json").data["verdict"] == "nothing"
+    memctl("import", "-", stdin='{"memory_type": "issue", "title": "No dark mode", "id": "JIRA-7"}')
+    assert memctl("search", "JIRA-7", "--json").data["verdict"] == "hit"
+
+
+def test_session_is_titled_by_its_task(memctl: Memctl, repo: Path) -> None:
+    page = (
+        "---\nsession_id: earlier\n---\n\n## Session Summary\n\n### Session Intent\n\n- Round invoices half to even\n"
+    )
+    (repo / ".memory" / "sessions").mkdir()
+    (repo / ".memory" / "sessions" / "earlier.md").write_text(f"{page}\n### Learnings\n\n- The bank sends zebras\n")
+    assert memctl("search", "zebras", "--json").data["results"][0]["title"] == "Round invoices half to even"
+
+
+def test_import_of_many_records_makes_the_search_index(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "_MANY", 3)
+    updates: list[object] = []
+    make = search_views._numbers
+    monkeypatch.setattr(search_views, "_numbers", lambda *args: (updates.append(args[-1]), make(*args))[1])
+    memctl("import", "-", stdin="".join(f'{{"memory_type": "learning", "title": "Pool {n}"}}\n' for n in range(4)))
+    assert len(updates) == 1
+    assert memctl("search", "pool", "--json").data["total"] == 4
+    assert len(updates) == 1

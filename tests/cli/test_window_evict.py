@@ -85,7 +85,7 @@ def test_a_transcript_becomes_messages(memctl: Memctl, tmp_path: Path) -> None:
     found = memctl("window", "evict", str(file), "--free", "2000")
     given: list[dict[str, Any]] = json.loads(found.out)
     assert validate(given) == []
-    assert " of session.jsonl.]" in found.out
+    assert " of session.jsonl." in found.out
 
 
 def test_evict_reads_standard_input_and_leaves_no_placeholders(memctl: Memctl) -> None:

@@ -169,6 +169,16 @@ def test_second_import_of_the_same_lines_adds_nothing(repo: Path, memctl: Memctl
     assert memctl("list", "--json").data["total"] == 2
 
 
+def test_circle_through_an_existing_record_is_broken(repo: Path, memctl: Memctl) -> None:
+    first, second = (memctl("issue", title).id for title in ("First", "Second"))
+    memctl("link", first, second, "--as", "blocks")
+    made = {"memory_type": "issue", "title": "Between", "blocks": [first], "blocked_by": [second]}
+    assert "the links form a circle: " in memctl("import", "-", stdin=lines(made)).err
+    assert memctl("check", "--json", code=None).code == 0
+    (between,) = [one for one in memctl("list", "--json").data["records"] if one["title"] == "Between"]
+    assert len(between["blocks"] + between["blocked_by"]) == 1
+
+
 def test_circles_and_links_to_nothing_are_refused(repo: Path, memctl: Memctl) -> None:
     issue = {"memory_type": "issue", "title": "One", "id": "a", "blocked_by": ["b"]}
     other = {"memory_type": "issue", "title": "Two", "id": "b", "blocked_by": ["a"], "parent": "c"}

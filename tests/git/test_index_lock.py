@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.git.repository import open_repository
+from memctl.git.repository import INDEX_NOTE, open_repository
 from tests.conftest import Memctl, changed_in, commits, git, process, slow
 from tests.write import killed
 from tests.write.test_mishaps import hook
@@ -110,6 +110,24 @@ def test_files_that_a_hook_adds_are_named_and_stay_as_they_are(repo: Path, memct
     assert git(repo, "status", "--porcelain") == ("" if len(added) == 2 else "?? new.py\n")
 
 
+@pytest.mark.parametrize("command", ["add", "commit"])
+def test_users_git_does_not_wait_for_a_pre_commit_hook_of_ours(repo: Path, memctl: Memctl, command: str) -> None:
+    noise = "head -c 300000 /dev/zero | tr '\\0' x >&2"
+    hook(repo, "pre-commit", f'[ -n "$MEMCTL_COMMITTING" ] || exit 0\n{noise}\ntouch "$PWD/../asked"\nsleep 1')
+    (repo / "app.py").write_text("mine = 1\n")
+    writer = process(repo, "learn", "New", "--lesson", "x")
+    while not (repo.parent / "asked").exists():
+        time.sleep(0.01)
+    git(repo, "add", "app.py")
+    if command == "commit":
+        git(repo, "commit", "-qm", "user's")
+    assert writer.poll() is None
+    assert writer.wait() == 0
+    assert git(repo, "status", "--porcelain", "--untracked-files=no") == ("" if command == "commit" else "M  app.py\n")
+    assert swallowed(repo) == []
+    assert changed_in(repo) == [git(repo, "ls-files", ".memory/learnings").strip()]
+
+
 def test_hook_that_empties_the_message_is_named(repo: Path, memctl: Memctl) -> None:
     hook = repo / ".git/hooks/commit-msg"
     hook.parent.mkdir(exist_ok=True)
@@ -202,6 +220,42 @@ def check_after_a_kill(memctl: Memctl, victim: Path) -> None:
     assert swallowed(victim) == []
     ours = [line for line in git(victim, "log", "--format=%s").splitlines() if line.startswith("docs(memory)")]
     assert len(ours) == len(set(ours)), "nothing is committed twice"
+
+
+KILLS = int(os.environ.get("MEMCTL_TEST_KILLS", "40"))  # of which 3 in 10 leave a journal or a lock
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_counted_kills_leave_the_old_state_or_the_new(repo: Path, memctl: Memctl, tmp_path: Path, seed: int) -> None:
+    import random
+
+    random_ = random.Random(seed)
+    memctl("learn", "Old", "--lesson", "x")
+    starts = [repo.parent]
+    for form in ("hook", "split index"):
+        starts.append(tmp_path / form)
+        shutil.copytree(repo.parent, starts[-1], symlinks=True)
+        shape(starts[-1] / repo.name, form)
+    kills = within = tried = 0
+    while kills < KILLS // 2 or within < KILLS * 3 // 20:
+        tried += 1
+        place, change = tmp_path / "place", random_.choice(list(CHANGES))
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(random_.choice(starts), place, symlinks=True)
+        victim = place / repo.name
+        if killed.run(random_.randint(1, 45), victim, *CHANGES[change]).returncode != -signal.SIGKILL:
+            continue
+        kills += 1
+        private = open_repository(victim).private
+        is_within = (private / INDEX_NOTE).exists() or any((private / "pending").rglob("*.json"))
+        within += is_within
+        check_after_a_kill(memctl, victim)
+        found = {(one["title"], "x" in one["tags"]) for one in memctl("list", "--json", where=victim).data["records"]}
+        new = {"learn": {("Old", False), ("New", False)}, "edit": {("Old", True)}, "delete": set[tuple[str, bool]]()}
+        assert found in ({("Old", False)}, new[change])
+        assert is_within or found == {("Old", False)} or commits(victim) > 2
+        print(f"{tried} commands, {kills} kills, {within} of them between journal, index and branch", flush=True)
 
 
 @pytest.mark.slow

@@ -45,6 +45,8 @@ def test_worktree_in_the_settings_of_git_dir_is_followed(
     monkeypatch.delenv("GIT_WORK_TREE")
     assert "GIT_WORK_TREE" in memctl("init", where=dotfiles, code=1).err
     git(dotfiles.parent, "config", "core.bare", "false")
+    git(dotfiles.parent, "config", "other.worktree", "/elsewhere")
+    assert "GIT_WORK_TREE" in memctl("init", where=dotfiles, code=1).err
     git(dotfiles.parent, "config", "core.worktree", str(dotfiles))
     memctl("init", where=dotfiles)
     assert memctl("learn", "Use zsh", "--lesson", "x", where=dotfiles).err == ""

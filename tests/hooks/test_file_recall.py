@@ -366,3 +366,68 @@ def test_record_of_a_file_goes_before_the_session_that_changed_it(session: Sessi
     assert made.id in said
     assert "session of" not in said
     assert at(session, "Read", "card.py") == ""
+
+
+def issue(memctl: Memctl, title: str, text: str) -> str:
+    """The id of a new issue without a code reference."""
+    return memctl("issue", title, "--severity", "low", "--description", text).id
+
+
+def files(repo: Path, *names: str) -> None:
+    for name in names:
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text("")
+    git(repo, "add", ".")
+
+
+def test_a_file_that_records_only_name_recalls_two_and_one_resolved_of_them(session: Session, memctl: Memctl) -> None:
+    files(session.repo, "src/export.py", "src/card.py")
+    done = [issue(memctl, f"Quotes are lost {number}", "export.py:12 drops them.") for number in range(2)]
+    for name in done:
+        memctl("resolve", name, "--resolution", "Escaped.")
+    held = issue(memctl, "Big files", "Memory grows.\nThe whole text is read in `src/export.py` at once.")
+    memctl("list")
+    first, second = at(session, "Read", "src/export.py").splitlines()
+    line = "Big files. The whole text is read in `src/export.py` at once."
+    assert first.startswith(f"{held} (open issue) names src/export.py: {line}")
+    assert second.startswith(f"{done[-1]} (resolved issue) names src/export.py: ")
+    assert at(session, "Read", "src/export.py") == ""
+    assert at(session, "Read", "src/card.py") == ""
+
+
+def test_code_references_come_before_names_in_texts(session: Session, memctl: Memctl, decided: str) -> None:
+    git(session.repo, "add", ".")
+    issue(memctl, "Slow queue", "queue.py polls.")
+    memctl("list")
+    [line] = at(session, "Read", "queue.py").splitlines()
+    assert line.startswith(f"{decided} (accepted decision) is about queue.py")
+
+
+def test_base_name_of_two_files_recalls_nothing_and_a_path_does(session: Session, memctl: Memctl) -> None:
+    files(session.repo, "a/init.py", "b/init.py", "init.pyi")
+    issue(memctl, "Slow start", "init.py reads everything.")
+    issue(memctl, "Typo", "See b/init.py, line 3.")
+    memctl("list")
+    assert at(session, "Read", "a/init.py") == ""
+    assert "Typo" in at(session, "Read", "b/init.py")
+
+
+@pytest.mark.parametrize(("count", "is_shown"), [(20, True), (21, False)])
+def test_file_that_more_than_20_records_name_recalls_nothing(
+    session: Session, memctl: Memctl, tmp_path: Path, count: int, is_shown: bool
+) -> None:
+    files(session.repo, "CHANGES.md")
+    rows = ({"memory_type": "issue", "title": f"Note {n}", "description": "In CHANGES.md."} for n in range(count))
+    lines = tmp_path / "rows.jsonl"
+    lines.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    memctl("import", str(lines))
+    memctl("list")
+    assert bool(at(session, "Read", "CHANGES.md")) is is_shown
+
+
+def test_a_name_in_a_text_is_no_reason_to_refuse_a_write(session: Session, memctl: Memctl) -> None:
+    git(session.repo, "config", "memctl.guard", "deny")
+    files(session.repo, "card.py")
+    issue(memctl, "Slow card", "card.py polls.")
+    memctl("list")
+    assert session.send("PreToolUse", tool_name="Edit", tool_input={"file_path": "card.py"}) == ""

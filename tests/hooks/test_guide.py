@@ -77,7 +77,7 @@ def test_the_guide_has_a_moment_for_each_command() -> None:
 
 def test_guide_is_given_once_at_a_start_and_after_a_compaction(session: Session, memctl: Memctl) -> None:
     titles = [f"Decision {number}" for number in range(60)]
-    record_all(memctl, "decision", titles, rationale="Because of this. " * 20, importance=9)
+    record_all(memctl, "decision", titles, rationale="{}. " + "Because of this. " * 20, importance=9)
     for source in ("startup", "clear"):
         text = session.context("SessionStart", source=source)
         assert text.startswith(GUIDE)

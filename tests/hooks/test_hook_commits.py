@@ -51,10 +51,21 @@ def records(session: Session) -> Session:
     return session
 
 
-def test_unshared_branch_gets_all_commits_of_hooks(session: Session) -> None:
+def test_a_new_memory_keeps_pages_and_checkpoints_on_a_separate_ref_without_a_remote(session: Session) -> None:
+    git(session.repo, "config", "--unset", "memctl.hookCommits")
     work(session)
+    assert setting(session.repo) == "records"
+    assert f".memory/sessions/{session.name}.md" in files(session.repo, REF)
+    assert files(session.repo, "HEAD") == []
+
+
+def test_branch_with_pages_of_an_earlier_version_gets_the_later_ones_too(session: Session, tmp_path: Path) -> None:
+    work(session)
+    git(session.repo, "config", "--unset", "memctl.hookCommits")
+    later = Session(session.repo, tmp_path / "later.jsonl", "later")
+    work(later)
     assert setting(session.repo) == "all"
-    assert f".memory/sessions/{session.name}.md" in files(session.repo, "HEAD")
+    assert ".memory/sessions/later.md" in files(session.repo, "HEAD")
     assert git(session.repo, "for-each-ref", REF) == ""
 
 
@@ -64,6 +75,7 @@ def test_shared_branch_keeps_pages_and_checkpoints_on_a_separate_ref(session: Se
     git(repo, "remote", "add", "origin", str(tmp_path / "bare.git"))
     git(repo, "fetch", "-q")
     git(repo, "branch", "-q", "-u", "origin/main")
+    git(repo, "config", "--unset", "memctl.hookCommits")
     work(session)
     assert setting(repo) == "records"
     assert files(repo, "HEAD") == []

@@ -10,7 +10,7 @@ import pytest
 from memctl.hooks import session_state
 from memctl.hooks.hosts import CODEX, GEMINI, STOP, Host
 from memctl.store.session_dir import SessionDir
-from tests.conftest import Memctl
+from tests.conftest import Memctl, git
 from tests.hooks.session import Session
 from tests.transcript import test_codex, test_gemini
 
@@ -56,7 +56,7 @@ def test_page_names_the_errors_in_the_hosts_transcript(repo: Path, tmp_path: Pat
         rows = "".join(json.dumps(line) + "\n" for line in chat)
     session.transcript.raw(rows.rstrip("\n"))
     session.send("SessionEnd", reason="exit")
-    page = (repo / ".memory" / "sessions" / "first.md").read_text()
+    page = git(repo, "show", "refs/memctl/sessions:.memory/sessions/first.md")
     assert "ImportError: no module named card" in page
     assert "| `card.py` | created |" in page
     assert session.faults() == []

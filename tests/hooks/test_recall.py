@@ -76,10 +76,42 @@ def test_prompt_recalls_at_most_1500_tokens(session: Session, memctl: Memctl) ->
     assert all(counter.tokens(said) <= 1_500 for counter in COUNTERS.values())
 
 
-def test_a_record_too_large_for_a_prompt_is_named_once(session: Session, memctl: Memctl) -> None:
-    large = memctl("decide", "Payment worker retries a gateway that times out", "--rationale", "Twice. " * 2_000).id
-    assert f"Only by title: {large}" in asks(session)
+def test_a_decision_too_large_for_a_prompt_comes_once_with_its_outcome(session: Session, memctl: Memctl) -> None:
+    texts = ("--decision", "Two retries, then a mail.", "--rationale", "It is slow. " * 2_000)
+    large = memctl("decide", "Payment worker retries a gateway that times out", *texts).id
+    said = asks(session)
+    assert f"{large} | accepted" in said
+    assert "Two retries, then a mail." in said
+    assert "It is slow." not in said
     assert asks(session) == ""
+
+
+def test_a_record_too_large_for_a_prompt_without_an_outcome_comes_with_its_reason(
+    session: Session, memctl: Memctl
+) -> None:
+    memctl("decide", "Payment worker retries a gateway that times out", "--rationale", "It is slow. " * 2_000)
+    assert asks(session).count("It is slow.") == 1
+
+
+def test_a_long_prompt_recalls_what_a_few_of_its_words_are_about(session: Session, memctl: Memctl) -> None:
+    for number in range(8):
+        memctl(
+            "learn", f"Lantern glass number {number}", "--lesson", "It breaks in the post, wherever the box is sent."
+        )
+    found = memctl("issue", "Slow statistics dashboard", "--description", "It reads each task anew.").id
+    prompt = (
+        "I waited a quarter of a minute for the dashboard with the statistics, on our repository with all its tasks."
+    )
+    assert found in asks(session, f"{prompt} My colleague Ada saw the same on her machine, with another browser.")
+
+
+def test_prompt_is_not_told_the_list_of_files_of_a_session(session: Session, repo: Path) -> None:
+    page = "---\nsession_id: earlier\n---\n\n## Session Summary\n\n### Files Modified\n\n"
+    table = "| File | Action | What Changed |\n|------|--------|-------------|\n"
+    rows = f"{table}| `ledger/invoice.py` | modified | rounds the total of an invoice |\n"
+    (repo / ".memory" / "sessions").mkdir()
+    (repo / ".memory" / "sessions" / "earlier.md").write_text(page + rows)
+    assert asks(session, "How is the total of an invoice in ledger/invoice.py rounded?") == ""
 
 
 PLACEHOLDERS = "The merge driver is configured with invalid placeholders, fix it"
@@ -117,10 +149,39 @@ def test_prompt_does_not_recall_an_archived_issue(session: Session, memctl: Memc
     assert asks(session, PLACEHOLDERS) == ""
 
 
-def test_prompt_does_not_recall_a_rejected_decision(session: Session, memctl: Memctl) -> None:
-    proposed = memctl("decide", "Merge driver with invalid placeholders", "--status", "proposed").id
-    memctl("edit", proposed, "--set", "status=rejected")
-    assert asks(session, PLACEHOLDERS) == ""
+GRAPHQL = "Let us offer GraphQL to the mobile storefront"
+
+
+@pytest.fixture
+def rejected(memctl: Memctl) -> str:
+    context = ("--context", "Rejected on 2 October: one more route took an afternoon. It stays in the cache.")
+    texts = ("--rationale", "One query could fetch all.", *context)
+    found = memctl("decide", "GraphQL for the storefront", "--status", "proposed", *texts).id
+    memctl("edit", found, "--set", "status=rejected")
+    return found
+
+
+def test_prompt_is_told_in_one_line_what_was_rejected_and_why(session: Session, rejected: str) -> None:
+    line = f"rejected 2025-11-04: GraphQL for the storefront ({rejected}), because one more route took an afternoon.\n"
+    assert line in asks(session, GRAPHQL)
+    assert asks(session, GRAPHQL) == ""
+
+
+def test_rejected_decision_that_does_not_say_why_is_no_reason_for_itself(session: Session, memctl: Memctl) -> None:
+    found = memctl(
+        "decide", "GraphQL for the storefront", "--status", "proposed", "--rationale", "One query is less."
+    ).id
+    memctl("edit", found, "--set", "status=rejected")
+    assert f"rejected 2025-11-04: GraphQL for the storefront ({found}).\n" in asks(session, GRAPHQL)
+
+
+def test_prompt_is_told_by_what_a_decision_was_superseded(session: Session, memctl: Memctl) -> None:
+    old = memctl("decide", "Keep carts in Redis", "--rationale", "It is quick.").id
+    new = memctl("decide", "Keep carts in PostgreSQL", "--rationale", "People miss a cart.", "--supersedes", old).id
+    memctl("archive", old, "--reason", "It is done")
+    said = asks(session, "Put the carts into Redis again, keep them there for a day")
+    assert f"superseded 2025-11-04 by {new} (Keep carts in PostgreSQL): Keep carts in Redis ({old})" in said
+    assert ", because people miss a cart." in said
 
 
 def test_long_text_with_a_few_words_of_a_prompt_by_chance_is_not_recalled(session: Session, memctl: Memctl) -> None:
@@ -165,7 +226,7 @@ def test_record_missed_by_a_late_start_is_shown_at_the_prompt(
 def test_failure_at_a_prompt_is_logged_as_a_fault(
     session: Session, decided: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recall, "_best_fits", lambda *_: 1 // 0)
+    monkeypatch.setattr(recall, "_relevant", lambda *_: 1 // 0)
     assert asks(session) == ""
     assert "ZeroDivisionError" in str(session.faults())
 

@@ -114,3 +114,13 @@ def test_a_broken_transcript_is_no_fault(session: Session, decided: str) -> None
         session.transcript.raw(line)
     assert decided in starts(session, "a1")
     assert session.faults() == []
+
+
+def test_sub_agent_is_told_what_was_rejected(session: Session, memctl: Memctl) -> None:
+    texts = ("--rationale", "One query could fetch all.", "--context", "Rejected: the cache is lost.")
+    found = memctl("decide", "GraphQL for the storefront", "--status", "proposed", *texts).id
+    memctl("edit", found, "--set", "status=rejected")
+    launch(session, "Let us offer GraphQL to the mobile storefront")
+    assert f"rejected 2025-11-04: GraphQL for the storefront ({found}), because the cache is lost." in starts(
+        session, "a1"
+    )

@@ -216,7 +216,7 @@ plain_text.read("you: a\\n\\nagent: b\\n● Read(a)\\n" + " " * n + "● Read(")
 for text in ('"$(cat <<A\\n' * (n // 10), "echo {{" + "," * n, '"$(cat <<A\\n' + "\\n " * n):
     list(shell.commands(text))
 for text in ("./" * n, "a.a." * n, "/" * n, "a/1-" * n, "= 1 passed " * n, "Tests:" + " " * n, "ok" + "\\n" * n):
-    rows.HIT.match(text), rows.RAN.search(text)
+    rows.HIT.match(text)
 extraction.of_events([events.Event(events.ANSWER, "We " + "chose " * n + ".")])
 for text in ("DECISION: " * n, "> " * n, "| Next " * n, "2025-01-01 " * n, "Attempted: " + "a (b), " * n, "**a" * n):
     reader.read(text)

@@ -30,7 +30,9 @@ def test_small_pack_has_decision_and_high_issue_before_all_others(memctl: Memctl
 
 def test_long_decision_takes_no_room_of_high_issues(memctl: Memctl) -> None:
     long = memctl("decide", "Event sourcing", "--rationale", SENTENCE * 200, "-i", "7").id
-    record_all(memctl, "issue", [f"Bug {number}" for number in range(11)], severity="high", description=SENTENCE * 3)
+    record_all(
+        memctl, "issue", [f"Bug {number}" for number in range(11)], severity="high", description="{}. " + SENTENCE * 3
+    )
     high = {record["id"] for record in memctl("list", "--type", "issue", "--json").data["records"]}
     before = 0
     for budget in (700, 1_000, 2_000, 3_000, 3_500, 4_000, 5_000, 6_000):
@@ -52,8 +54,10 @@ def test_long_critical_issue_is_titled_before_short_records(memctl: Memctl, budg
 
 
 def test_titles_of_the_most_important_records_come_before_whole_lesser_ones(memctl: Memctl) -> None:
-    record_all(memctl, "issue", [f"Bug {number}" for number in range(9)], severity="high", description=SENTENCE * 5)
-    record_all(memctl, "issue", ["Typo", "Colour"], severity="low", description=SENTENCE * 5)
+    record_all(
+        memctl, "issue", [f"Bug {number}" for number in range(9)], severity="high", description="{}. " + SENTENCE * 5
+    )
+    record_all(memctl, "issue", ["Typo", "Colour"], severity="low", description="{}. " + SENTENCE * 5)
     low = {one["id"] for one in memctl("list", "--type", "issue", "--severity", "low", "--json").data["records"]}
     whole, text = pack(memctl, 800)
     assert whole
@@ -62,7 +66,7 @@ def test_titles_of_the_most_important_records_come_before_whole_lesser_ones(memc
 
 
 def test_count_of_left_out_records_says_what_they_are(memctl: Memctl) -> None:
-    record_all(memctl, "learning", [f"Lesson {number}" for number in range(10)], lesson=SENTENCE * 9)
-    text = pack(memctl, 120)[1]
+    record_all(memctl, "learning", [f"Lesson {number}" for number in range(10)], lesson="{}. " + SENTENCE * 9)
+    text = pack(memctl, 140)[1]
     assert "- 9 records: `memctl list --open`" in text
-    assert "a budget of 120 tokens has no room for any of 10 records" in memctl("rehydrate", "--budget", "120").err
+    assert "a budget of 140 tokens has no room for any of 10 records" in memctl("rehydrate", "--budget", "140").err

@@ -55,7 +55,7 @@ Chosen for the task: pay
 
 ### Adopt <PostgreSQL>
 
-DEC-2025-11-04-001 | accepted | importance 9/10 | 2025-11-04T14:32:00Z | by Ada | commit 1f0c9a2b7d
+DEC-2025-11-04-001 | accepted | importance 9/10 | 2025-11-04 | by Ada | commit 1f0c9a2b7d
 
 #### Rationale
 

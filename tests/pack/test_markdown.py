@@ -52,7 +52,7 @@ def test_a_record_is_a_title_a_line_of_facts_and_its_body() -> None:
     assert markdown.markdown_item(entry("## Description\n\nIt takes 8 s.\n")) == (
         "### Login is slow\n"
         "\n"
-        "ISS-2025-11-04-001 | open | importance 6/10 | 2025-11-04T12:00:00Z | by claude\n"
+        "ISS-2025-11-04-001 | open | importance 6/10 | 2025-11-04 | by claude\n"
         "\n"
         "#### Description\n"
         "\n"

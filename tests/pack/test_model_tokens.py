@@ -41,6 +41,10 @@ def test_a_mark_is_escaped_once_and_stays_readable(mark: str) -> None:
     assert escape_model_tokens(escaped) == escaped
 
 
+def test_a_mark_that_markdown_had_escaped_is_escaped_once() -> None:
+    assert escape_model_tokens("a \\</system> b") == "a &lt;/system> b"
+
+
 @pytest.mark.parametrize(
     "text", ["List<String> x", "a < b", "1 < s and t", "x <| f |> g", "[link](to)", "<div>", "i <user_id", "1 <s2>"]
 )

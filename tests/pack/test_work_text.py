@@ -25,6 +25,7 @@ from memctl.record.session_page import (
     SessionPage,
     TrailRow,
 )
+from memctl.task import live_state
 from tests.generated import NOW, memory
 
 LAST = SessionPage(
@@ -39,9 +40,13 @@ LAST = SessionPage(
         STATE: ("50 % complete", "[x] Rounding (done)", "[ ] VAT (planned)", "Last said: Both work. Shall I commit?"),
         COMMITS: ("`1111111` Round", "`2222222` Round", "`3333333` Discount"),
         NEXT: ("VAT", "Shall I commit?"),
-        ERRORS: ("open: `make lint`: E501", "resolved: `make test`: 1 failed — the same step succeeded later"),
-        DECISIONS: ("Keep cents as integers (as said)", "Never use floats (by the user)"),
-        COMMANDS: ("`make test`", "`pytest -x`", "`rtk make test` fails here, `make test` works"),
+        ERRORS: (
+            "open: `make lint`: E501",
+            "resolved: `make test`: 1 failed — the same step succeeded later",
+            "other form: `rtk make` fails: unknown command — `make` works (2 times)",
+        ),
+        DECISIONS: ("Keep cents as integers (as said)", "Never use floats (by the user)", "Can we? (by the user)"),
+        COMMANDS: ("`make test`", "`pytest -x`"),
     },
 )
 BEFORE = SessionPage(
@@ -52,7 +57,7 @@ BEFORE = SessionPage(
 
 
 def text(*pages: SessionPage, limit: int = 5_000, **worktree: Any) -> str:
-    work = Work(pages, None, Worktree("main", **worktree))
+    work = Work(pages, live_state.of_page(pages[0]), Worktree("main", **worktree))
     return work_text.write(memory().snapshot, work, NOW, limit, len)
 
 
@@ -70,7 +75,7 @@ def test_the_text_has_what_is_needed_next_in_its_order() -> None:
         "- Files that the last sessions changed, the latest first: `b.py`, `a.py`, `z.py`",
         "- Files that they read: `docs/c.md`",
         "- Commands that work here: `make test`, `pytest -x`",
-        "- `rtk make test` fails here, `make test` works",
+        "- `rtk make` fails: unknown command — `make` works (2 times)",
         "- Sessions before it:",
         "  - 2025-11-03: Set up → It runs.",
     ]
@@ -103,6 +108,18 @@ def test_the_text_is_within_its_limit_and_files_have_most_of_it(limit: int) -> N
         assert made.count("src/module_") * 20 >= limit * 0.15
         assert "`src/module_299.py`" in made
         assert "`make test`" in made
+
+
+def test_commands_are_those_of_the_last_session_or_of_two_and_a_folder_is_named_once() -> None:
+    def session(*lines: str) -> SessionPage:
+        return SessionPage({"session_id": lines[0]}, {}, {COMMANDS: lines})
+
+    pages = (
+        session("`make`", "`cd web && npm test`"),
+        session("`cd web && npm run lint`", "`make once`"),
+        session("`cd web && npm run lint`"),
+    )
+    assert "- Commands that work here: in `web`: `npm run lint`, `npm test`; `make`" in text(*pages).splitlines()
 
 
 def test_files_that_are_not_in_the_worktree_are_left_out(tmp_path: Any) -> None:

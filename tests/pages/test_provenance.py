@@ -440,3 +440,53 @@ def test_the_innermost_section_of_a_file_comes_first(repo: Path, memctl: Memctl)
     memctl("section", "add", "TLS", "--path", "lib/tls/**")
     why = memctl("why", "lib/tls/a.c", "--json").data
     assert [section["id"] for section in why["sections"]] == ["§2.2", "§2.1"]
+
+
+def test_section_without_a_text_is_no_reason(memctl: Memctl, repo: Path) -> None:
+    memctl("section", "add", "Application", "--path", "app.py")
+    answer = memctl("why", "app.py").out.split("\n")[0]
+    assert answer.startswith("app.py: no reason is recorded; last change: ")
+    assert answer.endswith("; in §2.1 Application")
+    (repo / "new.py").write_text("x = 1\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "take orders by mail")
+    memctl("section", "edit", "2.1", "--path", "new.py")
+    assert memctl("why", "new.py").out.startswith("new.py: take orders by mail (")
+
+
+def test_records_that_name_the_file_in_their_text_come_last_and_explain_it(repo: Path, memctl: Memctl) -> None:
+    write(repo, "src/pay.py", API)
+    for number in range(2):
+        write(repo, f"lib/{number}/util.py", "")
+    make_commit(repo, "Import all")
+    named = memctl("issue", "Refunds", "--severity", "low", "--description", "They are lost (pay.py:9).").id
+    memctl("issue", "Slow", "--severity", "low", "--description", "See util.py.")
+    typed = memctl("decide", "Queue", "--rationale", "In src/pay.py all is quick.", "--code", "src/pay.py").id
+    data = memctl("why", "src/pay.py", "--json").data
+    references = {typed: [("code_refs", "src/pay.py", False)], named: [("mention", "pay.py", False)]}
+    assert records(data) == references
+    assert list(records(data)) == [typed, named]
+    assert memctl("why", "lib/0/util.py", "--json").data["records"] == []
+
+
+def test_a_section_without_a_text_is_no_reason(repo: Path, memctl: Memctl) -> None:
+    write(repo, "src/pay.py", API)
+    made = make_commit(repo, "Pay by queue")
+    memctl("section", "add", "Payment", "--path", "src/**")
+    assert memctl("why", "src/pay.py", "--json").data["answer"].startswith(f"Pay by queue ({made[:10]}")
+    memctl("section", "edit", "§2.1", "--overview", "Payments wait in a queue.")
+    assert memctl("why", "src/pay.py", "--json").data["answer"] == "Payments wait in a queue. (§2.1 Payment)"
+    write(repo, "src/new.py", "")
+    memctl("section", "add", "New", "--path", "lib/**")
+    write(repo, "lib/new.py", "")
+    assert memctl("why", "lib/new.py", "--json").data["answer"] == "no reason is recorded; in §2.2 New"
+
+
+def test_why_says_that_a_decision_was_rejected_and_why(shop: Path, memctl: Memctl) -> None:
+    (shop / "api.py").write_text("x = 1\n")
+    texts = ("--rationale", "One query could fetch all.", "--context", "Rejected on 2 October: the cache is lost.")
+    found = memctl("decide", "GraphQL for all", "--status", "proposed", *texts, "--code", "api.py").id
+    memctl("edit", found, "--set", "status=rejected")
+    line = f"rejected 2025-11-04: GraphQL for all ({found}), because the cache is lost.\n"
+    assert memctl("why", "api.py").out.startswith(f"api.py: {line}")
+    assert line in memctl("search", "graphql").out

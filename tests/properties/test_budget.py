@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
-from memctl.pack import budget_fill, items, rehydrate
+from memctl.pack import budget_fill, items, rank, rehydrate
 from memctl.pack.budget_fill import TOO_LARGE, Pack, fill
 from memctl.pack.draft import NOTICED, REST, PackPart
 from memctl.pack.formats import markdown
@@ -161,6 +161,7 @@ def test_in_a_token_optimised_pack_only_lines_of_memctl_are_not_indented(
         "BESIDES:",
         "TITLES:",
         "MORE TITLES:",
+        "EXPIRED:",
     )
     heads = [line for line in own if not line.startswith((*labels, "LEFT OUT", "NEXT:"))]
     assert sorted(line.split()[0] for line in heads if line.split()[0] in pack.included()) == sorted(pack.included())
@@ -262,7 +263,7 @@ def test_two_states_with_one_title_are_both_in_the_pack(task: str) -> None:
 
 
 def test_a_large_budget_holds_everything_that_is_chosen() -> None:
-    made = memory(*(({"title": f"Number {number}"}, "short") for number in range(8)))
+    made = memory(*(({"title": f"Number {number}"}, f"short {number}") for number in range(8)))
     pack = made.pack(30_000, "claude")
     assert pack.left_out == []
     assert "Left out" not in pack.text
@@ -315,9 +316,9 @@ def test_a_greater_budget_loses_no_record_of_the_first_class(made: Memory, small
     before, after = made.pack(small, family), made.pack(small + more, family)
     first = first_class(made)
     assert first & named(before) <= named(after)
-    issues = {record.id for record in open_records(made) if record.severity in rehydrate.ISSUE_SEVERITIES} & first
+    issues = {record.id for record in open_records(made) if record.severity in rank.ISSUE_SEVERITIES} & first
     issues = {one for one in issues if made.item(one).body.strip()}
-    leading = {one for one in first if made.item(one).weight >= rehydrate.CRITICAL}
+    leading = {one for one in first if made.item(one).weight >= rank.CRITICAL}
     if not leading.intersection(after.included()) - set(before.included()):
         assert len(issues.intersection(before.included())) <= len(issues.intersection(after.included()))
     for pack in (before, after):

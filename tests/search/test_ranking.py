@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -15,6 +17,7 @@ from memctl.record.source import Hit
 from memctl.search import ranking
 from memctl.search.ranking import Result
 from tests import snapshots
+from tests.conftest import Memctl
 
 NOW = "2025-11-04T12:00:00Z"
 
@@ -244,3 +247,30 @@ def test_successor_that_the_filter_refuses_is_left_out() -> None:
     old = made(1, status="superseded", superseded_by=[made(2).id])
     assert found([old, made(2)], [hit(old, 1)], Filters(statuses=("superseded",))) == [old.id]
     assert found([old, made(2, superseded_by=[old.id], status="superseded")], [hit(old, 1)]) == [old.id]
+
+
+@pytest.fixture
+def lamps(memctl: Memctl) -> Callable[[dict[str, str]], list[str]]:
+    def recalled(extra: dict[str, str]) -> list[str]:
+        """What a search for a broken lamp finds first, where `extra` is the front matter that all records have."""
+        lessons = [
+            "We spoke of the lamp",
+            "A moth sat there",
+            *["The lamp is on"] * 9,
+            "A broken broken lamp",
+            "By a cat",
+        ]
+        values = [{"memory_type": "learning", "title": f"Turn {n}", "lesson": text} for n, text in enumerate(lessons)]
+        lines = (json.dumps({**one, "timestamp": NOW, "agent_id": "ada", **extra}) for one in values)
+        memctl("import", "-", stdin="\n".join(lines))
+        return [found["title"] for found in memctl("search", "broken lamp", "--limit", "3", "--json").data["results"]]
+
+    return recalled
+
+
+def test_what_was_recorded_beside_a_match_in_one_session_is_found(lamps: Callable[[dict[str, str]], list[str]]) -> None:
+    assert "Turn 12" in lamps({})
+
+
+def test_what_was_imported_beside_a_match_is_not_found(lamps: Callable[[dict[str, str]], list[str]]) -> None:
+    assert "Turn 12" not in lamps({"source_id": "tracker"})

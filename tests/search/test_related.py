@@ -14,7 +14,7 @@ from memctl.search import related
 from memctl.search.related import CODE, LINKS, SECTION, TAGS, TEXT, Related
 from memctl.store import load
 from memctl.store.memory import open_memory
-from tests.conftest import Memctl
+from tests.conftest import Memctl, git
 
 
 def snapshot(repo: Path) -> Snapshot:
@@ -99,3 +99,20 @@ def test_equal_scores_are_ordered_by_id(repo: Path, memctl: Memctl) -> None:
     record: Record = view.resolve(hub)
     found = related.related(view, related.of_record(view, record), Filters())
     assert [result.record.id for result in found] == linked
+
+
+def test_a_record_that_names_the_file_in_its_text_is_related_to_it_after_one_with_a_reference(
+    repo: Path, memctl: Memctl
+) -> None:
+    (repo / "src").mkdir()
+    (repo / "src" / "pool.py").write_text("")
+    git(repo, "add", ".")
+    typed = memctl("learn", "Connections", "--lesson", "Ten at most.", "--code", "src/pool.py").id
+    named = memctl("learn", "Leaks", "--lesson", "Seen in pool.py:12 last week.").id
+    other = memctl("learn", "Whales", "--lesson", "Seen in whirlpool.py.").id
+    found = to_file(repo, "src/pool.py")
+    assert found[typed].code == CODE
+    assert found[named].code == CODE / 2
+    assert found[named].because == ("src/pool.py",)
+    assert other not in found
+    assert to_record(repo, typed)[named].code == CODE / 2

@@ -252,9 +252,53 @@ def test_check_is_found_by_its_whole_name_among_several_commands() -> None:
         ([("go test x", "FAIL\tx [setup failed]\nexit code 1")], False),
         ([("python -c 'print(open(1).read())' | tail", "FAILED tests/a.py::test_a")], False),
         ([("golangci-lint run --every", "Error: unknown flag: --every\nexit code 3")], False),
+        ([("bun run test | tail -3", "1 fail"), ("bun test src/ | tail -3", "12 pass\n 0 fail")], False),
+        ([("go test -v ./x", "--- FAIL: TestA"), ("go run ./all -v", "--- PASS: TestA (0.1s)")], False),
+        ([("git -C /shop status -sb; gh pr status", "\N{MULTIPLICATION SIGN} 1/8 checks failing")], False),
+        ([("go run /tmp/x.go", "x.go:8:2: no module provides sprig: go.mod file not found\nexit code 1")], False),
     ],
 )
 def test_only_errors_of_checks_stay_open(runs: list[tuple[str, str]], is_open: bool) -> None:
+    assert any(one.is_open for one in run(*runs)) == is_open
+
+
+REFUSED = "connection to server at db:5432 failed: Connection refused\nexit code 2"
+NO_DAEMON = "Cannot connect to the Docker daemon. Is the docker daemon running?\nexit code 1"
+
+
+@pytest.mark.parametrize(
+    ("runs", "is_open"),
+    [
+        ([("psql -h db -c 'select 1'", REFUSED)], True),
+        ([("docker compose up -d", NO_DAEMON), ("make test", "ok")], True),
+        ([("docker compose up -d", NO_DAEMON), ("docker ps", "CONTAINER ID")], False),
+        ([("docker run shop", "docker: invalid reference format.\nexit code 125")], False),
+    ],
+)
+def test_what_a_command_needs_around_it_is_open_until_its_program_works(
+    runs: list[tuple[str, str]], is_open: bool
+) -> None:
+    assert any(one.is_open for one in run(*runs)) == is_open
+
+
+REPORT = "a.ts(2,6): error TS2322: Type 'x' is not assignable\nhusky - pre-commit script failed (code 2)\nexit code 1"
+
+
+@pytest.mark.parametrize(
+    ("runs", "is_open"),
+    [
+        ([("git add a.ts && git commit -m A", REPORT), ("git commit -m A", "[main 1a2b3c4] A")], False),
+        ([("git add a.ts && git commit -m A", REPORT), ("git commit --no-verify -m A", "[main 1a2b3c4] A")], False),
+        ([("git add a.ts && git commit -m A", REPORT), ("git status", "clean")], True),
+        ([("bun run test", "1 fail\nexit code 1"), ("git commit -m A", "12 pass\n 0 fail\n[main 1a2b3c4] A")], False),
+        ([("bun run test", "1 fail\nexit code 1"), ("git commit -m A", "[main 1a2b3c4] A")], True),
+        (
+            [("bun run test", "1 fail\nexit code 1"), ("git commit --no-verify -m A", " 0 fail\n[main 1a2b3c4] A")],
+            True,
+        ),
+    ],
+)
+def test_a_commit_settles_what_its_hooks_check(runs: list[tuple[str, str]], is_open: bool) -> None:
     assert any(one.is_open for one in run(*runs)) == is_open
 
 

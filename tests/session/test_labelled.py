@@ -169,7 +169,7 @@ def test_importance_and_expiry_follow_from_speaker_and_certainty(tmp_path: Any) 
         return one.values["importance"], one.values.get("expires_at")
 
     assert given(PROMPT, "DECISION: one queue for each shop") == (8, None)
-    assert given(ANSWER, "DECISION: one queue for each shop") == (7, "30d")
+    assert given(ANSWER, "DECISION: one queue for each shop") == (7, None)
     assert given(PROMPT, "let's keep one queue for each shop") == (5, "30d")
     assert given(ANSWER, "We decided to keep one queue for each shop.") == (4, "7d")
     assert given(ANSWER, "DECISION: one queue for each shop\nImportance: 9") == (9, None)

@@ -67,6 +67,11 @@ def test_pair_is_learned_if_two_sessions_have_it_or_one_has_it_three_times() -> 
     assert (form.times, form.sessions) == (3, 1)
 
 
+def test_failure_of_another_command_of_the_line_is_no_form() -> None:
+    failed = ("go test -v ./... | grep '--- FAIL'", "grep: unrecognized option `--- FAIL'", True)
+    assert working_forms.of_events(run(failed, ("go test ./...", "ok", False))) == []
+
+
 def test_advice_is_given_for_the_failing_form_only() -> None:
     forms = working_forms.learned([page("s1", *BUN), page("s2", *BUN)])
     assert "`bun` works" in working_forms.advice("cd web && rtk bun install 2>&1 | tail", forms)

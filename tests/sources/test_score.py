@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from memctl.sources.nearness import Nearness
-from memctl.sources.score import FileKnowledge, score
+from memctl.sources.score import FileKnowledge, places_down, score
 from memctl.sources.task_files import FileMention
 
 NOW = "2025-11-04T14:32:00Z"
@@ -88,3 +88,24 @@ def test_relevance_is_capped_and_all_its_reasons_are_shown() -> None:
 @pytest.mark.parametrize(("ago", "points"), [(0, 30), (1, 29), (30, 15), (90, 7.5), (None, 0)])
 def test_recency_points_for_a_task_follow_from_the_commits_since(ago: int | None, points: float) -> None:
     assert score("a.py", FileKnowledge(changed=NOW, ago=ago), NOW, for_task=True).recency == points
+
+
+LONG = "The total of an invoice is wrong if a customer has a coupon. " * 6
+
+
+@pytest.mark.parametrize(
+    ("path", "task", "mention", "places"),
+    [
+        ("docs/invoices.md", LONG, None, 4),
+        (".github/ISSUE_TEMPLATE/bug_report.yml", LONG, None, 4),
+        ("tests/test_invoice.py", LONG, FileMention(0.5, "words of the task"), 3),
+        ("src/invoice.test.js", LONG, None, 3),
+        ("src/invoice.py", LONG, None, 0),
+        ("docs/invoices.md", "Fix the total in the documentation", None, 0),
+        ("docs/invoices.md", LONG, FileMention(1.0, "the task names docs/invoices.md"), 0),
+    ],
+)
+def test_documentation_and_tests_come_after_code_for_the_text_of_an_issue(
+    path: str, task: str, mention: FileMention | None, places: int
+) -> None:
+    assert places_down(path, mention, task) == places

@@ -239,29 +239,9 @@ with the next release.
 """
 
 
-ASKED = (USER, "the mailer loses retries at a restart, have a go at it")
-
-
-def test_report_with_a_reason_is_the_decision_of_a_prompt_without_one() -> None:
-    ((kind, text, by),) = said(ASKED, (EDIT, ""), (AGENT, REPORT))
-    assert (kind, text, by) == (
-        DECISION,
-        "Retries - moved from the mailer into `queue.py`, so that a restart does not lose them",
-        AGENT,
-    )
-
-
-@pytest.mark.parametrize(
-    "turns",
-    [
-        (ASKED, (AGENT, REPORT)),  # no file was changed
-        (ASKED, (EDIT, ""), (AGENT, REPORT), (ACTION, ""), (AGENT, "Good.")),  # the work goes on
-        (ASKED, (EDIT, ""), (AGENT, REPORT.replace(", so that", ";").replace(", because", ";").replace(" now", ""))),
-        ((USER, "run the tests of the mailer"), (EDIT, ""), (AGENT, REPORT)),
-    ],
-)
-def test_report_without_changes_reason_or_end_decides_nothing(turns: tuple[tuple[str, str], ...]) -> None:
-    assert said(*turns) == []
+def test_an_agents_report_of_its_changes_decides_nothing() -> None:
+    asked = (USER, "the mailer loses retries at a restart, have a go at it")
+    assert said(asked, (EDIT, ""), (AGENT, REPORT)) == []
 
 
 def test_report_after_a_choice_of_the_user_states_no_second_decision() -> None:
@@ -275,16 +255,34 @@ def test_agreement_to_have_a_look_or_to_write_a_test_decides_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "prompt",
+    "order",
     [
         "add an option --limit to the command `serve`",
+        "Make these two buttons more visible, on the left side of the shop",
         "can you also show the number of waiting mails in the status",
-        "should it be for all queues, not only for the mailer's?",
+        'can we add a hidden "debug" command to the shop?',
+        "I want you to compare our shop with the others",
     ],
 )
-def test_request_is_a_decision_once_files_are_changed(prompt: str) -> None:
-    assert said((USER, prompt), (ACTION, "")) == []
-    assert said((USER, prompt), (AGENT, "On it."), (EDIT, "")) == [(DECISION, prompt, USER)]
+def test_an_order_for_the_work_at_hand_is_no_decision(order: str) -> None:
+    assert said((USER, "have a look at the queue"), (AGENT, "I did."), (USER, order), (EDIT, "")) == []
+
+
+@pytest.mark.parametrize(
+    "demand",
+    [
+        "never use floats in the shop",
+        "from now on don't run the integration tests",
+        "do not run the test suite every time, only at the end",
+    ],
+)
+def test_an_order_that_lasts_is_a_demand(demand: str) -> None:
+    assert said((USER, demand), (EDIT, "")) == [(CONSTRAINT, demand, USER)]
+
+
+def test_a_report_of_what_never_happens_is_no_demand() -> None:
+    report = "`Shop.open` only sets the name and never sets the lock of the queue"
+    assert all(kind == ISSUE for kind, _, _ in said((USER, report)))
 
 
 def test_request_for_tests_or_documents_decides_nothing() -> None:
@@ -292,13 +290,10 @@ def test_request_for_tests_or_documents_decides_nothing() -> None:
         assert said((USER, prompt), (EDIT, "")) == []
 
 
-def test_yes_to_an_unnamed_change_is_named_by_the_report() -> None:
+def test_yes_to_an_unnamed_change_is_what_was_proposed_before() -> None:
     offer = "`load_shop` reads the whole table. A page of 100 rows would do. Want me to implement this?"
-    yes = (AGENT, offer), (USER, "yes"), (EDIT, "")
     assert said((AGENT, offer), (USER, "yes"), (ACTION, "")) == []
-    assert said(*yes) == [(DECISION, "A page of 100 rows would do.", USER)]
-    report = "Done. `load_shop` now reads pages of 100 rows."
-    assert said(*yes, (AGENT, report)) == [(DECISION, "`load_shop` now reads pages of 100 rows.", USER)]
+    assert said((AGENT, offer), (USER, "yes"), (EDIT, "")) == [(DECISION, "A page of 100 rows would do.", USER)]
 
 
 def test_commit_after_a_choice_gives_its_reason_and_no_second_decision() -> None:
@@ -306,6 +301,12 @@ def test_commit_after_a_choice_gives_its_reason_and_no_second_decision() -> None
     commit = (COMMIT, "Cap the queue\n\nThe host cuts us off above that, so that no mail goes out.")
     (found,) = dialogue.read([Turn(*wish, 1), Turn(EDIT, "", 2), Turn(*commit, 3)])
     assert (found.text, found.reason) == (wish[1], "The host cuts us off above that, so that no mail goes out.")
+
+
+def test_commit_about_something_else_gives_a_choice_no_reason() -> None:
+    commit = (COMMIT, "Fix the tree view\n\nIts rows were doubled, because skills are listed twice.")
+    turns = [Turn(USER, "let's limit the queue to 500 mails", 1), Turn(EDIT, "", 2), Turn(*commit, 3)]
+    assert [found.reason for found in dialogue.read(turns)] == [""]
 
 
 @pytest.mark.parametrize(
@@ -418,12 +419,18 @@ def test_long_text_is_read_quickly(unit: str) -> None:
 @pytest.mark.parametrize(
     "prompt",
     [
-        'can we add a hidden "debug" command to the shop?',
-        "can we add a command to the shop that shows whether the state of the session would lead to a commit?",
+        'we should add a hidden "debug" command to the shop',
+        "let's add a command to the shop that shows whether the state of the session would lead to a commit",
     ],
 )
 def test_a_wish_that_names_an_action_in_quotes_or_late_is_a_decision(prompt: str) -> None:
     assert said((USER, prompt)) == [(DECISION, prompt, USER)]
+
+
+def test_failures_that_are_counted_are_of_the_work_under_way() -> None:
+    cause = "the test database does not have the `is_open` column"
+    assert said((AGENT, f"There are 2 test failures, both because {cause}.")) == []
+    assert [kind for kind, _, _ in said((AGENT, f"The export failed because {cause}."))] == [LEARNING]
 
 
 def test_the_commit_that_follows_a_demand_is_no_further_decision() -> None:

@@ -316,6 +316,7 @@ def test_search_without_an_index_waits_for_the_process_that_builds_it(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "_TIMEOUT", 0.05)
+    file_of(shop).unlink(missing_ok=True)
     search_index.SearchIndex.open(opened(shop)).database.close()  # tables, and no view yet
     builder = sqlite3.connect(file_of(shop), isolation_level=None, check_same_thread=False)
     builder.execute("BEGIN IMMEDIATE")

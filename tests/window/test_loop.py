@@ -21,7 +21,6 @@ from memctl.window import (
     validate,
 )
 from tests.conftest import slow
-from tests.window import texts
 from tests.window.loops import ANTHROPIC, CHAT, Loop, text_of
 from tests.window.talk import Talk, long_talk
 
@@ -104,19 +103,6 @@ def test_old_results_go_in_yellow_if_red_is_less_than_two_turns_away() -> None:
     assert before_orange
     assert "the window reaches the red zone in " in before_orange[0].reason
     assert all(one.is_whole for one in loop.outcome.sent[:-1])
-
-
-def test_manager_evicts_results_with_costly_outlines_last() -> None:
-    files = [file for number in range(10) for file in texts.alike(number, 14, 80)]
-    calls = [texts.use(f"t{n}", "Read", file_path=f"src/part{n}.ts") for n in range(len(files))]
-    results = [texts.result(f"t{n}", file) for n, file in enumerate(files)]
-    manager, taken = managed(12_500)
-    answers = [texts.assistant(*calls), texts.user(*results), texts.assistant("All are read.")]
-    manager.on_turn_start([texts.user(texts.TASK), *answers, texts.user("Go on.")])
-    [step] = [one for one in events(taken, "step") if one.decision == "eviction"]
-    last = [block["id"] for block in step.blocks if int(block["id"].split(".")[1]) % 2 == 0]
-    assert [block["id"] for block in step.blocks] == [*(f"2.{n}" for n in range(1, 20, 2)), *last]
-    assert len(last) < 3  # of ten
 
 
 def test_a_slow_loop_in_yellow_changes_nothing() -> None:

@@ -93,7 +93,7 @@ def merging_score(cosine: float) -> float:
 
 def placeholder_tokens() -> int:
     block = ContentBlock("b", ContentType.TOOL_RESULT, "a path/to/file:1: retry = 3 # found\n" * 300, 1_800, 1)
-    found = EvictionEngine("fifo", counter=Words(), outline_share=0).evict([block], 1, 20)
+    found = EvictionEngine("fifo", counter=Words()).evict([block], 1, 20)
     return Words().tokens(found.replacements["b"] or "")
 
 

@@ -98,8 +98,8 @@ def expected(found: list[Values]) -> dict[str, str]:
     latest = {group[-1]["id"] for group in (states, [s for s in states if _is_open(s)]) if group}
     protected = {r["id"] for r in found if r["importance"] >= 8 or r["id"] in latest or _is_open_issue(r)}
     goes = {r["id"] for r in found if r["id"] not in protected and _deleted(r)}
-    # Of what has weight, only closed issues are archived.
-    spared = {r["id"] for r in found if r["id"] in protected and (r["memory_type"] != "issue" or _is_open_issue(r))}
+    # Of what has weight, only what is closed is archived.
+    spared = {r["id"] for r in found if r["id"] in protected and (not _is_closed(r) or r["id"] in latest)}
     closes = {r["id"] for r in found if r["id"] not in spared and not r["is_archived"] and _archived(r)}
     stays = [r for r in found if r["id"] in protected or (_is_open(r) and r["id"] not in goes | closes)]
     held = {name for r in stays for field in ("relates_to", "superseded_by") for name in r.get(field, [])}
@@ -146,8 +146,11 @@ def _archived(r: Values) -> bool:
 
 
 def _is_open(r: Values) -> bool:
-    closed = ("rejected", "deprecated", "superseded", "resolved", "wontfix", "done", "retracted")
-    return not r["is_archived"] and r["status"] not in closed
+    return not r["is_archived"] and not _is_closed(r)
+
+
+def _is_closed(r: Values) -> bool:
+    return r["status"] in ("rejected", "deprecated", "superseded", "resolved", "wontfix", "done", "retracted")
 
 
 def _is_open_issue(r: Values) -> bool:

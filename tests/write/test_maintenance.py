@@ -124,6 +124,16 @@ def test_a_critical_issue_that_is_resolved_is_archived_and_never_deleted(memctl:
     assert {one["id"]: (one["due"], one["why"]) for one in later["kept"]} == {issue: ("delete", "it has importance 9")}
 
 
+def test_superseded_decision_is_archived_whatever_its_importance(memctl: Memctl) -> None:
+    first, second = (memctl("decide", title, "--rationale", "Fast", "-i", "10").id for title in ("Redis", "Valkey"))
+    memctl("supersede", first, second)
+    deeds = memctl("maintain", "--json").data["deeds"]
+    assert [(deed["action"], deed["id"], deed["reason"]) for deed in deeds] == [
+        ("archive", first, f"superseded by {second}")
+    ]
+    assert memctl("maintain", "--json").data["deeds"] == []
+
+
 def test_lifecycle_numbers_are_configurable(repo: Path, memctl: Memctl, old: Memctl, unread: Memctl) -> None:
     stale, learning = old("learn", "Stale").id, unread("Unread").id
     config = repo / ".memory" / "config.yaml"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from memctl.errors import USAGE
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, TaskState, steps
 from memctl.task import state_record
@@ -61,12 +63,40 @@ def test_update_copies_the_progress_of_a_checkpoint(memctl: Memctl) -> None:
     assert record["completion_percentage"] == 33
 
 
+def test_a_state_is_made_from_the_live_state_of_the_work(memctl: Memctl) -> None:
+    assert "no checkpoint of the workflow" in memctl("state", "--checkpoint", "newest", code=1).err
+    memctl("checkpoint", "save", "--task", "Refunds by card", "--done", "GET", "--doing", "POST", "--next", "Mails")
+    made = memctl("state", "--checkpoint", "newest", "--next", "A test").id
+    (record,) = memctl("show", made, "--json").data["records"]
+    assert (record["title"], record["completion_percentage"]) == ("Refunds by card", 50)
+    assert record["content"]["substeps_completed"] == ["GET"]
+    assert record["content"]["substeps_remaining"] == ["POST (in progress)"]
+    assert record["content"]["next_actions"] == ["A test"]
+    memctl("checkpoint", "save", "--done", "POST")
+    assert memctl("state", "--checkpoint", "newest").id != made  # and takes its place
+    assert memctl("show", made, "--json").data["records"][0]["status"] == "superseded"
+
+
 def test_a_new_state_supersedes_one_of_the_same_task_id_alone(memctl: Memctl) -> None:
     first = memctl("state", "Order API", "--task-id", "orders").id
     other = memctl("state", "Order API", "--task-id", "other").id
     last = memctl("state", "Orders, all of them", "--task-id", "orders").id
     found = {one["id"]: one["status"] for one in memctl("list", "--type", "state", "--all", "--json").data["records"]}
     assert found == {first: "superseded", other: "active", last: "active"}
+
+
+def test_states_of_one_title_section_and_agent_replace_each_other_unless_new(
+    memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("section", "add", "Payments")
+    first = memctl("state", "Refunds", "--next", "GET").id
+    elsewhere = memctl("state", "Refunds", "--section", "2.1").id
+    last = memctl("state", "refunds.", "--next", "POST").id
+    other = memctl("state", "Refunds", "--new").id
+    monkeypatch.setenv("MEMCTL_AGENT", "codex")
+    theirs = memctl("state", "Refunds").id
+    found = {one["id"]: one["status"] for one in memctl("list", "--type", "state", "--all", "--json").data["records"]}
+    assert found == {first: "superseded", **dict.fromkeys((elsewhere, last, other, theirs), "active")}
 
 
 def test_update_of_a_state_keeps_other_fields_unchanged(memctl: Memctl) -> None:

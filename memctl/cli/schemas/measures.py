@@ -26,12 +26,6 @@ _BATCH: dict[str, Shape] = {
     "delta_since_last_batch": int | None,
     "measured": {str: object},
 }
-_POLICY_RUN = {
-    "policy": str,
-    "tokens saved peak evictions blocks_evicted over_budget regrets regret_tokens": int,
-    "regrets_per_100_requests regret_tokens_per_100_requests": float,
-    "curve": [int],
-}
 _KEPT = {"of kept": int}
 
 
@@ -69,42 +63,8 @@ KINDS: dict[str, Shape] = {
         "unsearched": [_REASON],
     },
     "files_pack": {**PACK, "files": [_FILE]},
-    "budget": {
-        "window": int,
-        "profile model": str,
-        "types": [
-            {
-                "type title": str,
-                "soft_limit hard_limit": int,
-                "share": float,
-                "used over_soft over_hard": int | None,
-                "parts": [{"name": str, "tokens": int}],
-            }
-        ],
-        "measured": (
-            {
-                "level capacity action": str,
-                "responses": [str],
-                "usable used counted unattributed free margin_lacks": int,
-            },
-            None,
-        ),
-        "advice": [str],
-        "memctl": [{"what": str, "tokens": int}],
-        "team": ({"agents available shared own coordination effective": int, "efficiency": float}, None),
-    },
-    "quality": {
-        "format model": str,
-        "tokens": int,
-        "task": str | None,
-        "metrics": [lambda: shape_of(window.QualityMetric)],
-        "triggers": [lambda: shape_of(window.Signal)],
-        "changes": [lambda: shape_of(window.Advice)],
-        "blocks": [
-            {"title kind": str, "line end tokens weight": int, "is_relevant": bool | None, "repeated stale": float}
-        ],
-        "performance": ({str: object}, None),
-    },
+    "budget": lambda: shape_of(window.WindowBudget),
+    "quality": lambda: shape_of(window.QualityReport),
     "threshold": lambda: {**shape_of(window.observations.Review), "steps": [str]},
     "parallel": {
         "granted is_delta_assumed": bool,
@@ -152,13 +112,7 @@ KINDS: dict[str, Shape] = {
         "answers": [lambda: shape_of(window.GradedQuestion)],
     },
     "window_audit": lambda: {**shape_of(window.Summary), "model": {"asked used refused": int}},
-    "window_simulation": {
-        "source model": str,
-        "budget broken_lines requests": int,
-        "trigger target": float,
-        "unmanaged": {"tokens peak": int, "curve": [int]},
-        "policies": [_POLICY_RUN],
-    },
+    "window_simulation": lambda: shape_of(window.Comparison),
     "eviction": {
         "reached": bool,
         "policy model": str,

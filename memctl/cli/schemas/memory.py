@@ -46,7 +46,7 @@ STEP = {"command purpose": str}
 _IMPORTED = {
     **CHANGE,
     "changed": (bool, {str: str}),  # of an import of ADRs: files that differ from their decision, with its id
-    "known? notes? refused? passed_over? templates?": [str],
+    "known? notes? near? refused? passed_over? templates?": [str],
     "files?": {str: str},
     "next?": [STEP],  # of init
 }
@@ -71,6 +71,7 @@ KINDS: dict[str, Shape] = {
     "search": {
         "query": str,
         "instead": {str: [str]},
+        "verdict": str,
         "total": int,
         "results": [
             {

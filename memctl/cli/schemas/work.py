@@ -108,6 +108,7 @@ _BEGUN = {str: object}  # the start of a session: by whom, when, branch and comm
 
 KINDS: dict[str, Shape] = {
     **dict.fromkeys(("rehydration", "system-prompt", "user-message"), PACK),
+    "explanation": {"records": [{"id title place why": str}]},
     "loaded": {**PACK, "prune": [{"target reason": str}], "not_found": [str], "ignored": int},
     "checkpoint": _CHECKPOINT,
     "checkpoints": {"total": int, "checkpoints": [_CHECKPOINT], "deleted?": [str]},

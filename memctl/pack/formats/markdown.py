@@ -6,13 +6,13 @@ So that no text of a record can pass for memctl's own, its headings get a lower 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from memctl.pack.draft import Contents, Item, OmittedGroup, OmittedItem, PackNote
 from memctl.record.notices import escape_model_tokens
 from memctl.text.markdown import embed, one_line
 from memctl.text.phrases import quantity
 
+_DAY = 10  # characters of a date without the time of day
 # The form of each fact in the line below a title; other facts are "name value".
 _FACTS = {
     "status": "{}",
@@ -29,12 +29,17 @@ _FACTS = {
 def markdown_item(item: Item) -> str:
     """Return one item as Markdown: its title, a line of facts, and its body."""
     facts = ((name, one_line(value).replace("|", "\N{BROKEN BAR}")) for name, value in item.facts)
-    shown = [one_line(item.id), *(_FACTS.get(name, f"{name} {{}}").format(value) for name, value in facts)]
+    shown = [one_line(item.id), *(_fact(name, value) for name, value in facts)]
     text = fence_text(item.body, item.id) if item.kind == "file" else embed(item.body.strip("\n"))
     blocks = [f"### {one_line(item.title)}", " | ".join(shown)] if item.title else [f"### {' | '.join(shown)}"]
     if item.kind == "file":
         return "\n\n".join([*map(escape_model_tokens, blocks), text])  # a file's text is not changed
     return escape_model_tokens("\n\n".join([*blocks, text] if text else blocks))
+
+
+def _fact(name: str, value: str) -> str:
+    """Return a fact as the line below a title has it; of a date only the day."""
+    return _FACTS.get(name, f"{name} {{}}").format(value[:_DAY] if name == "date" else value)
 
 
 def markdown_pack(contents: Contents) -> str:
@@ -63,7 +68,6 @@ def _note(note: PackNote) -> str:
     return escape_model_tokens(f"{note.title}: {one_line(note.text)}" if note.title else embed(note.text))
 
 
-@lru_cache(maxsize=4096)  # `budget_fill` writes each line many times while it tries how many fit
 def _line(omitted: OmittedItem) -> str:
     return f"- {omitted.id} {escape_model_tokens(omitted.line)}"
 

@@ -27,7 +27,8 @@ _SECRETS = ("pass", "pw", "secret", "token", "key", "auth", "cred")
 _PASSWORDS = ("pass", "pw")  # names whose values need no digit
 _KEY_LINES = ("key-----", "key -----", "key block", "key-file-")  # the ends of lines with which private keys begin
 _PHRASES = (  # separated by bars
-    "identified|mnemonic|phrase|kennwort|contrase|senha|wachtwoord|/user:|sqlplus|rediscli_auth|net user|"
+    "identified|mnemonic|phrase|kennwort|contrase|senha|wachtwoord|has?|?ifre|senord|jelsz|heslo|salasana|adgangskode|"
+    "/user:|sqlplus|rediscli_auth|net user|"
     "vault |cargo |rabbitmqctl|freerdp|psk|rar |--encrypt|http-basic|jwt.|secretsmanager|securestring|"
     "keyvault|--body|--stdin|--data-file=-|secret set|secret put|secret create|jdbc:oracle|ssh-keygen|"
     "<<<|encrypt_string|pulumi|chamber|alias set|authorize|masterauth|key-string|snmp-server|cryptsetup|"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from typing import NamedTuple
 
 import msgspec
 
@@ -65,48 +66,51 @@ def component_of(given: Component) -> BudgetComponent:
 Allocations = Mapping[BudgetComponent, float]
 
 
-class BudgetShare(msgspec.Struct, frozen=True):
-    """A part of a window that can have a budget: a type of context, or a component of a request.
+class BudgetShare(NamedTuple):
+    """The title of a type of context for people, and the range of its budget, in thousandths of the window."""
 
-    It has a name, a title for people, and a range. `least` and `most` are the ends of the range, in thousandths of the
-    window; both are 0 for a component, which has no range.
-    """
-
-    name: str
     title: str
     least: int
     most: int
 
 
 SHARES = {
-    share.name: share
-    for share in (
-        BudgetShare("system", "Knowledge and system", 300, 400),
-        BudgetShare("active", "Active task", 400, 500),
-        BudgetShare("session", "Session memory", 100, 150),
-        BudgetShare("buffer", "Buffer", 50, 100),
-        # What the agents of one project all have, beside their own; rules.md#task-profiles.
-        BudgetShare("shared", "Shared context", 0, 400),
-    )
+    "system": BudgetShare("Knowledge and system", 300, 400),
+    "active": BudgetShare("Active task", 400, 500),
+    "session": BudgetShare("Session memory", 100, 150),
+    "buffer": BudgetShare("Buffer", 50, 100),
+    "shared": BudgetShare("Shared context", 0, 400),  # what all agents of a project have; rules.md#task-profiles
 }
 _TITLES = ("System prompt", "Tool definitions", "Message history", "Tool results", "Memory", "Answer")  # of components
-SHARES |= {
-    part.value: BudgetShare(part.value, title, 0, 0) for part, title in zip(BudgetComponent, _TITLES, strict=True)
-}
+# A component has no range.
+SHARES |= {part.value: BudgetShare(title, 0, 0) for part, title in zip(BudgetComponent, _TITLES, strict=True)}
 
 
-class Portion(msgspec.Struct, frozen=True):
-    """The tokens of a window that one part of it (`share`) gets.
+class BudgetPart(msgspec.Struct, frozen=True):
+    """A purpose in a part of a window, such as "decisions", and the number of tokens that it gets."""
 
-    `tokens` is the soft limit, which the part is meant to keep to, and `hard` the limit beyond which it is time to
-    act. `parts` divides `tokens` further, as pairs of a purpose and a number of tokens; it is empty if there is no
-    further division.
+    name: str
+    tokens: int
+
+
+class TypeBudget(msgspec.Struct, frozen=True):
+    """The budget of one part of a window, which is a type of context or a component of a request.
+
+    `soft_limit` is the number of tokens that the part is meant to keep to, and `hard_limit` the one beyond which it is
+    time to act. `share` is the soft limit as a fraction of the window. `used` is the number of tokens in use, and
+    `over_soft` and `over_hard` how many of them are beyond the limits; None if nothing was measured. `parts` divides
+    the soft limit by purpose; it is empty if there is no further division.
     """
 
-    share: BudgetShare
-    tokens: int
-    hard: int
-    parts: list[tuple[str, int]]
+    type: str
+    title: str
+    soft_limit: int
+    hard_limit: int
+    share: float
+    used: int | None
+    over_soft: int | None
+    over_hard: int | None
+    parts: list[BudgetPart]
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -166,12 +170,13 @@ def scaled(tokens: int, window: int) -> int:
     return tokens * window // DEFAULT_WINDOW
 
 
-def allocate(window: int, profile: Profile) -> list[Portion]:
-    """Return the portions into which a profile divides a window of `window` tokens, in the profile's order.
+def allocate(window: int, profile: Profile, used: Mapping[str, int] | None = None) -> list[TypeBudget]:
+    """Return the budgets into which a profile divides a window of `window` tokens, in the profile's order.
 
-    The soft limits of the portions sum to the window. A portion's hard limit is the most that its type of context may
-    have by rules.md#allocation, or its soft limit if that is larger. A component's hard limit is its soft limit. Raises
-    MemctlError if a profile of components can't leave 4,000 tokens of the window for the answer.
+    `used` maps the name of a type to the tokens in use; None if nothing was measured. The soft limits sum to the
+    window. A hard limit is the most that the type of context may have by rules.md#allocation, or the soft limit if that
+    is larger. A component's hard limit is its soft limit. Raises MemctlError if a profile of components can't leave
+    4,000 tokens of the window for the answer.
     """
     amounts = divide(window, [plan.tokens for plan in profile.plans])
     if profile.is_of_components:
@@ -179,12 +184,15 @@ def allocate(window: int, profile: Profile) -> list[Portion]:
             amounts = [*limits_of(window, profile.allocations).values()]
         except ValueError as error:
             raise MemctlError(str(error), exit_code=USAGE) from None
-    portions = []
-    for plan, tokens in zip(profile.plans, amounts, strict=True):
-        share = SHARES[plan.name]
-        hard = max(tokens, window * share.most // 1000)
-        portions.append(Portion(share, tokens, hard, _divide_by_name(tokens, plan.parts)))
-    return portions
+    budgets = []
+    for plan, soft in zip(profile.plans, amounts, strict=True):
+        title, _, most = SHARES[plan.name]
+        hard = max(soft, window * most // 1000)
+        own = None if used is None else used.get(plan.name, 0)
+        over_soft, over_hard = (None if own is None else max(own - limit, 0) for limit in (soft, hard))
+        parts = _divide_by_name(soft, plan.parts)
+        budgets.append(TypeBudget(plan.name, title, soft, hard, soft / window, own, over_soft, over_hard, parts))
+    return budgets
 
 
 def divide(total: int, weights: Sequence[int]) -> list[int]:
@@ -203,8 +211,8 @@ def divide(total: int, weights: Sequence[int]) -> list[int]:
     return parts
 
 
-def _divide_by_name(total: int, weights: Mapping[str, int]) -> list[tuple[str, int]]:
-    return list(zip(weights, divide(total, [*weights.values()]), strict=True))
+def _divide_by_name(total: int, weights: Mapping[str, int]) -> list[BudgetPart]:
+    return [BudgetPart(*pair) for pair in zip(weights, divide(total, [*weights.values()]), strict=True)]
 
 
 def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, int]:
@@ -399,74 +407,43 @@ def level(used: int, window: int) -> CapacityLevel:
     return next(candidate for candidate in LEVELS if used * 100 >= candidate.least * window)
 
 
-class TypeUsage(msgspec.Struct, frozen=True):
-    """The tokens that one part of a window uses (`used`), beside the portion that it is given (`portion`)."""
-
-    portion: Portion
-    used: int
-
-    @property
-    def over(self) -> int:
-        """The number of tokens used beyond the soft limit; 0 if there are none."""
-        return max(self.used - self.portion.tokens, 0)
-
-    @property
-    def over_hard(self) -> int:
-        """The number of tokens used beyond the hard limit; 0 if there are none."""
-        return max(self.used - self.portion.hard, 0)
-
-
 class Occupancy(msgspec.Struct, frozen=True):
-    """How full a window is, in tokens: in all, and for each type of context (`usages`).
+    """How full a window is, in tokens.
 
-    `counted` is the sum over the types of context. `used` is the number of tokens in use that the host reports, or
-    `counted` if there is no report. `unattributed` is the number of reported tokens that belong to no counted type.
-    `usable` is the number of tokens at which the host compacts the window.
+    `level` is the pressure zone, such as "green", and `capacity` the capacity level, such as "normal", with the
+    `action` to take and the `responses` that are ways to do it. `usable` is the number of tokens at which the host
+    compacts the window. `counted` is the sum over the types of context. `used` is the number of tokens in use that the
+    host reports, or `counted` if there is no report. `unattributed` is the number of reported tokens that belong to no
+    counted type. `free` is negative if more is in use than the window has. `margin_lacks` is the number of tokens to
+    remove so that 5 % of the window are free.
     """
 
-    window: int
+    level: str
+    capacity: str
+    usable: int
+    action: str
+    responses: tuple[str, ...]
     used: int
     counted: int
     unattributed: int
-    usages: list[TypeUsage]
-    level: CapacityLevel
-    usable: int  # of the window, before the host compacts
-
-    @property
-    def zone(self) -> str:
-        """The pressure zone: green, yellow, orange or red."""
-        return zone_of(self.used / self.usable)
-
-    @property
-    def free(self) -> int:
-        """The number of tokens of the window that are free; negative if more is in use than the window has."""
-        return self.window - self.used
-
-    @property
-    def lacks(self) -> int:
-        """The number of tokens to remove so that 5 % of the window are free; 0 if 5 % or more are free already."""
-        return max(-(-self.window * BUFFER_LEAST // 1000) - self.free, 0)
-
-    @property
-    def is_alarming(self) -> bool:
-        """Whether to act now: the window is 90 % full, or a type of context exceeds its hard limit."""
-        return self.level.least >= COMPACT_AT or any(usage.over_hard for usage in self.usages)
+    free: int
+    margin_lacks: int
 
 
-def occupancy(
-    window: int, portions: Sequence[Portion], used: Mapping[str, int], reported: int | None, usable: int | None = None
-) -> Occupancy:
-    """Return how full a window of `window` tokens is, in all and by type of context.
+def occupancy(window: int, types: Sequence[TypeBudget], reported: int | None, usable: int | None = None) -> Occupancy:
+    """Return how full a window of `window` tokens is.
 
-    `portions` are the portions of the window that the types get. `used` maps the name of a type to the tokens that were
-    counted for it. `reported` is the number of tokens in use by the host's report; with None, which means no report,
-    the sum of `used` takes its place. `usable` is the number of tokens that can be filled before the host compacts;
-    None stands for the whole window.
+    `types` are the budgets of its parts, with their use. `reported` is the number of tokens in use by the host's
+    report, None if there is none. `usable` is the number of tokens that can be filled before the host compacts; None
+    stands for the whole window.
     """
-    usages = [TypeUsage(portion, used.get(portion.share.name, 0)) for portion in portions]
-    counted = sum(usage.used for usage in usages)
-    total = counted if reported is None else reported
-    return Occupancy(window, total, counted, max(total - counted, 0), usages, level(total, window), usable or window)
+    counted, usable = sum(budget.used or 0 for budget in types), usable or window
+    used = counted if reported is None else reported
+    now, lacks = level(used, window), -(-window * BUFFER_LEAST // 1000) - (window - used)
+    return Occupancy(
+        zone_of(used / usable), now.name, usable, now.action, now.responses,
+        used, counted, max(used - counted, 0), window - used, max(lacks, 0),
+    )  # fmt: skip
 
 
 AGENTS = 5
@@ -478,30 +455,22 @@ class Team(msgspec.Struct, frozen=True):
 
     `available` is the size of all windows together. `shared` is the size of the content that is in every window,
     counted once. `own` is the size of the content that only one agent has, summed over all agents. `coordination` is
-    the number of tokens that their cooperation takes, and `coordination_parts` divides it by purpose, such as
-    `("blockers", 5_000)`.
+    the number of tokens that their cooperation takes. `effective` is the sum of these three, and `efficiency` the same
+    as a fraction of `available`.
     """
 
     agents: int
     available: int
-    shared: int  # counted once
-    own: int  # of all agents together
+    shared: int
+    own: int
     coordination: int
-    coordination_parts: list[tuple[str, int]]
+    effective: int
+    efficiency: float
 
-    @property
-    def effective(self) -> int:
-        """The number of tokens in all windows together, with shared content counted once.
 
-        It is the sum of the shared content, the content of single agents, and what the agents need to work together,
-        such as a list of blockers.
-        """
-        return self.shared + self.own + self.coordination
-
-    @property
-    def efficiency(self) -> float:
-        """The fraction of all windows' tokens that remain if shared content counts once: `effective` / `available`."""
-        return self.effective / self.available
+def coordination(window: int) -> list[BudgetPart]:
+    """Return what the cooperation of agents takes of a window of `window` tokens, by purpose, such as "blockers"."""
+    return _divide_by_name(scaled(sum(_COORDINATION.values()), window), _COORDINATION)
 
 
 def team(window: int, agents: int = AGENTS) -> Team:
@@ -511,6 +480,36 @@ def team(window: int, agents: int = AGENTS) -> Team:
     counts only once, 720,000 of these remain.
     """
     shared, own = divide(window, [80_000, 120_000])
-    coordination = scaled(sum(_COORDINATION.values()), window)
-    purposes = _divide_by_name(coordination, _COORDINATION)
-    return Team(agents, agents * window, shared, agents * own, coordination, purposes)
+    cooperation = sum(part.tokens for part in coordination(window))
+    effective, available = shared + agents * own + cooperation, agents * window
+    return Team(agents, available, shared, agents * own, cooperation, effective, effective / available)
+
+
+class Loadable(msgspec.Struct, frozen=True):
+    """Something that memctl itself can load, such as the pages of a level, and its number of tokens."""
+
+    what: str
+    tokens: int
+
+
+class WindowBudget(msgspec.Struct, frozen=True):
+    """The division of a window by a profile, and how full it is.
+
+    `measured` is None if nothing was measured. `advice` has the profile's sentences, `memctl` what memctl itself can
+    load, and `team` the tokens of several agents if the profile is for them. `model` is the one whose tokens count.
+    """
+
+    window: int
+    profile: str
+    types: list[TypeBudget]
+    measured: Occupancy | None
+    advice: list[str]
+    memctl: list[Loadable]
+    team: Team | None
+    model: str
+
+    @property
+    def is_alarming(self) -> bool:
+        """Whether to act now: the window is 90 % full, or a type of context exceeds its hard limit."""
+        used = self.measured.used if self.measured else 0
+        return level(used, self.window).least >= COMPACT_AT or any(budget.over_hard for budget in self.types)

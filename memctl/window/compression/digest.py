@@ -1,7 +1,7 @@
 """The digest: a summary under headings that a compaction puts in the place of the beginning of a conversation.
 
-A digest has the state of the task as checkpoints have it, statements under labels, and findings, which are sentences in
-which the model said what it had found out (rules.md#window-compression). All are in the words of the conversation.
+A digest has the state of the task as checkpoints have it, and statements under labels (rules.md#window-compression),
+in the words of the conversation.
 
 If a conversation is compacted again, the new digest continues the old one (rules.md#session-summary). New decisions and
 messages of the user are added to the old ones; of two entries for the same file the newer counts; new next steps
@@ -15,23 +15,20 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from memctl.pack import summary_rules
 from memctl.record.task_state import DONE, PROGRESS, Step, TaskState, TouchedFile
 from memctl.session import progress
 from memctl.session.progress import Progress
-from memctl.statements import labels, reader, sentences
+from memctl.statements import labels, reader
 from memctl.statements import units as summary_units
 from memctl.task.progress import newest
 from memctl.text.actions import READ
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 from memctl.transcript.events import DIGEST, PROMPT, Event
-from memctl.window.messages.content import ContentBlock, ContentType
+from memctl.window.messages.content import ContentBlock
 from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
 
-_LONGEST = 600  # characters of any other line
-_WORTH = (summary_rules.PROBLEM, summary_rules.FINDING, summary_rules.CONSTRAINT, summary_rules.PATTERN)
 _STEP = re.compile(rf"\[[ x]\] (.*) \(({'|'.join(status.replace('_', ' ') for status in PROGRESS)})\)")
 # The lists of a state, by the sections that they are.
 _FIELDS = {
@@ -45,22 +42,18 @@ _FIELD_OF = {
 
 
 class Digest(msgspec.Struct, frozen=True):
-    """The digest (a summary) of a conversation: the state of its task, statements under labels, and findings.
+    """The digest (a summary) of a conversation: the state of its task, and statements under labels.
 
-    `stated` has one text for each statement, such as `Rationale: payments need transactions`. `findings` has the
-    sentences in which the model said what it had found out. Both are oldest first.
+    `stated` has one text for each statement, such as `Rationale: payments need transactions`, oldest first.
     """
 
     state: TaskState = TaskState()
     stated: tuple[str, ...] = ()
-    findings: tuple[str, ...] = ()
 
-    def text(self, findings: int | None = None) -> str:
-        """Return the digest as a text with headings, such as "Decisions", and a list below each.
-
-        `findings` is the largest number of findings that the text has: the last ones. None stands for all.
-        """
-        state, tail = self.state, self.findings if findings is None else self.findings[len(self.findings) - findings :]
+    @property
+    def text(self) -> str:
+        """The digest as a text with headings, such as "Decisions", and a list below each."""
+        state = self.state
         steps = [f"[{'x' if step.status == DONE else ' '}] {step.text} ({step.status_text})" for step in state.steps]
         files = state.files[::-1]
         sections: dict[str, Sequence[str]] = {
@@ -70,7 +63,6 @@ class Digest(msgspec.Struct, frozen=True):
             events.CHANGED: [f"{file.path} ({file.action})" for file in files if file.action not in ("", READ)],
             events.READ_LAST: [file.path for file in files if file.action == READ][-essentials.RECENT_FILES :],
             events.NAMED: [file.path for file in files if not file.action],
-            events.FINDINGS: tail,
         }
         rows = ((name, sections[name]) for name in events.ORDER if sections[name])
         parts = ("\n".join([f"{name}:", *(f"- {line}" for line in lines)]) for name, lines in rows)
@@ -83,7 +75,7 @@ class Digest(msgspec.Struct, frozen=True):
         """
         more: dict[str, tuple[str, ...]] = {}
         files, stated = self.state.files, self.stated
-        for thing in essentials.missing_in(wanted, self.text(0)):
+        for thing in essentials.missing_in(wanted, self.text):
             line = one_line(thing.text)
             if field := _FIELD_OF.get(thing.kind):
                 more[field] = (*more.get(field, getattr(self.state, field)), line)
@@ -117,7 +109,7 @@ def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
         summary=tuple(map(one_line, happened.having(labels.STATE)[-3:])) or old.summary,
     )
     stated = tuple(line for line in before.stated if all(made.kind != labels.STATE for made in reader.read(line)))
-    return Digest(state, stated, newest(before.findings, _findings(blocks)))
+    return Digest(state, stated)
 
 
 def _of_text(text: str) -> Digest:
@@ -133,7 +125,7 @@ def _of_text(text: str) -> Digest:
     lists = {field: sections.get(name, ()) for name, field in _FIELDS.items()}
     lists["summary"] = tuple(line for line, match in matches if not match)
     state = msgspec.structs.replace(TaskState(steps=tuple(steps), files=tuple(files[::-1])), **lists)
-    return Digest(state, sections.get(events.LABELLED, ()), sections.get(events.FINDINGS, ()))
+    return Digest(state, sections.get(events.LABELLED, ()))
 
 
 def _users_words(prompt: str, referent: Sequence[str]) -> str:
@@ -152,13 +144,3 @@ def _users_words(prompt: str, referent: Sequence[str]) -> str:
         if (line := one_line(unit.text)) in binding or (is_told and essentials.named_in(unit.text))
     ]
     return " … ".join([cut_at_word(text, essentials.VERBATIM // 2), *binding_lines])
-
-
-def _findings(blocks: Sequence[ContentBlock]) -> Iterable[str]:
-    """Return the sentences in which the model reported what it found."""
-    for block in blocks:
-        if block.content_type is ContentType.ASSISTANT_RESPONSE and not block.is_call:
-            for unit in summary_units.units(block.content):
-                is_told = unit.form != summary_units.SENTENCE or sentences.kind_of(unit.text)  # in its own section
-                if not is_told and summary_rules.judge(unit).keeps in _WORTH:
-                    yield cut_at_word(one_line(unit.text), _LONGEST)

@@ -13,6 +13,7 @@ import msgspec
 
 from memctl.record import argument_checks
 from memctl.text.phrases import quantity
+from memctl.window import steps
 from memctl.window.compression.notes import MAX_TOKENS, Notes
 from memctl.window.compression.result import (
     Cascade,
@@ -26,19 +27,6 @@ from memctl.window.compression.result import (
 )
 from memctl.window.messages.content import ContentBlock, TokenCounter
 from memctl.window.messages.conversation import Conversation, check
-from memctl.window.steps import (
-    ALL,
-    COMPACTION,
-    COMPACTION_FROM,
-    EVICTION,
-    KEPT_TURNS,
-    LARGE,
-    LEAST_GAIN,
-    PROGRESSIVE,
-    RESULTS,
-    STEPS,
-    steps_at,
-)
 
 # What compresses is imported when it is called for: most turns of a loop compress nothing.
 if TYPE_CHECKING:
@@ -83,10 +71,10 @@ class CompressionEngine:
         provider: Provider | Ask | None = None,
         instructions: Instructions | None = None,
         dispatcher: Dispatcher | None = None,
-        threshold: int = LARGE,
-        cascade: Mapping[float, str] = STEPS,
-        compaction_from: float = COMPACTION_FROM,
-        kept_turns: int = KEPT_TURNS,
+        threshold: int = steps.LARGE,
+        cascade: Mapping[float, str] = steps.STEPS,
+        compaction_from: float = steps.COMPACTION_FROM,
+        kept_turns: int = steps.KEPT_TURNS,
         notes: Notes | None = None,
     ) -> None:
         argument_checks.instance(counter, TokenCounter, "counter", "an object with a method `tokens`")
@@ -132,7 +120,7 @@ class CompressionEngine:
             answer = self.model.shorten([request]).get("1", "")
             text = result_by(answer, self.model.name, tool_name, arguments or {}, output) if answer else ""
             tokens = self._count(text)
-            is_used = bool(text) and tokens <= before * (1 - LEAST_GAIN)
+            is_used = bool(text) and tokens <= before * (1 - steps.LEAST_GAIN)
             self.model.count(used=is_used, refused=bool(answer) and not is_used)
             if is_used:
                 return result_of(strategy, before, tokens, text, **call_counts(self.model))
@@ -231,7 +219,7 @@ class CompressionEngine:
         self,
         conversation: Conversation,
         target: int,
-        allowed: Collection[str] = ALL,
+        allowed: Collection[str] = steps.ALL,
         evictor: EvictionEngine | None = None,
         *,
         is_guarded: bool = False,
@@ -250,23 +238,23 @@ class CompressionEngine:
         wanted = essentials.of_blocks(conversation.blocks)
         blocks = conversation.blocks
         listed = checklist.present(checklist.of_blocks(blocks), blocks) if is_guarded else []
-        steps: list[Step] = []
-        for name in ALL:
+        ran: list[Step] = []
+        for name in steps.ALL:
             free = conversation.tokens - target
-            if free <= 0 or name not in allowed or (name == EVICTION and evictor is None):
+            if free <= 0 or name not in allowed or (name == steps.EVICTION and evictor is None):
                 continue
-            if name == EVICTION:
+            if name == steps.EVICTION:
                 assert evictor is not None
                 conversation, step = self._evict(evictor, conversation, free, wanted, listed)
             else:
                 compress = {
-                    RESULTS: partial(self.summarize_results, free=free),
-                    PROGRESSIVE: partial(self.progressive_summarize, earlier=wanted, free=free),
-                    COMPACTION: partial(self.compact_conversation, earlier=wanted, target=target),
+                    steps.RESULTS: partial(self.summarize_results, free=free),
+                    steps.PROGRESSIVE: partial(self.progressive_summarize, earlier=wanted, free=free),
+                    steps.COMPACTION: partial(self.compact_conversation, earlier=wanted, target=target),
                 }[name]
                 conversation, step = _compress(compress, conversation, free, listed)
-            steps.append(step)
-        return Cascade(conversation, target, tuple(steps))
+            ran.append(step)
+        return Cascade(conversation, target, tuple(ran))
 
     def _evict(
         self,
@@ -295,7 +283,7 @@ class CompressionEngine:
             spared |= dict.fromkeys(holding, HOLDS_ESSENTIAL)
         calls, refused = call_counts(self.model), "" if result.evictions else "no block may be evicted"
         return new, Step(
-            EVICTION, conversation.tokens, new.tokens, free, refused,
+            steps.EVICTION, conversation.tokens, new.tokens, free, refused,
             note=result.policy_name, blocks=len(result.evictions), policy=result.policy_name,
             changes=tuple(result.evictions), llm_calls=calls.get("llm_calls_used", 0),
             llm_used=calls.get("llm_answers_used", 0), llm_refused=calls.get("llm_answers_refused", 0),
@@ -306,7 +294,7 @@ class CompressionEngine:
 
         The step `eviction` may always run.
         """
-        return [*steps_at(utilization, self._cascade, self._compaction_from), EVICTION]
+        return [*steps.steps_at(utilization, self._cascade, self._compaction_from), steps.EVICTION]
 
     def _count(self, text: str) -> int:
         return self.counter.tokens(text, "log")

@@ -45,7 +45,6 @@ _MERGED_TOKENS = 60  # of the line for several alike outputs, without its head
 _SUMMARY = re.compile(r'<summary id="([^"]*)">\s*(.*?)\s*</summary>', re.DOTALL)
 _OWN = 1 / 3  # of its words at least are the text's, as parts of words: even a free summary names what it is about
 _MOST_ERRORS = 5  # of a result, the first ones, whose names have to stay
-_SPOKEN = (rows.TESTS, rows.LOG, rows.PLAIN)  # of others errors are what is written about, and did not happen
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 
@@ -229,7 +228,7 @@ def result_by(
     """
     text = f"{SUMMED_UP}{rows.line(tool) or 'a tool'} by {model}]\n{answer}"
     form = rows.output_of(tool, arguments, output)
-    errors = _errors(form.text) if form.form in _SPOKEN else []
+    errors = _errors(form.text) if form.form == rows.PLAIN else []  # in others they are written about
     is_kept = (
         is_about(answer, output)
         and names_in_text.keeps(text, needed, output)

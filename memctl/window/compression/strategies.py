@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.pack import names_in_text, summary_rules
+from memctl.pack import names_in_text
 from memctl.statements import reader
 from memctl.statements import units as summary_units
 from memctl.text.markdown import one_line
@@ -46,7 +46,6 @@ LEVELS = ((1, 1.0, "L0_full"), (5, 0.30, "L1_key_points"), (20, 0.05, "L2_one_li
 _LEAST = 10  # tokens; the floor for what a turn becomes
 _MARGIN = 1.2  # what a model is asked for, of what is wanted
 _SHORT = 120  # tokens of a block that is not worth shortening
-_ORDER = summary_rules.ORDER
 
 
 class _Candidate(msgspec.Struct, frozen=True):
@@ -263,29 +262,20 @@ def _parts(block: ContentBlock) -> tuple[str, str]:
 
 
 def _sentences(body: str, must: Sequence[str], fits: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the sentences that have to stay, and as many of the others as fit; the first one of all if
-    there is room."""
-    units = [*summary_units.units(body)]
-    lines = [one_line(unit.text) for unit in units]
-    ranks = [_rank(unit.text, must) for unit in units]
-    chosen: set[int] = {place for place, rank in enumerate(ranks) if rank < 0}
-    for place in sorted(range(len(lines)), key=lambda place: (ranks[place], place)):
+    """Yield the sentences that have to stay, and the first of the others as far as they fit."""
+    lines = [one_line(unit.text) for unit in summary_units.units(body)]
+    chosen = {place for place, line in enumerate(lines) if _is_needed(line, must)}
+    for place in range(len(lines)):
         trial = chosen | {place}
-        if ranks[place] >= 0 and fits(" ".join(lines[n] for n in sorted(trial))):
+        if fits(" ".join(lines[n] for n in sorted(trial))):
             chosen = trial
     yield from (lines[place] for place in sorted(chosen))
 
 
-def _rank(text: str, must: Sequence[str]) -> int:
-    """Return how little a sentence matters: -1 if it has something that must stay."""
-    plain = " ".join(text.split())
-    if plain and any(plain in word or names_in_text.place(word, plain) >= 0 for word in must):
-        return -1
-    keeps = summary_rules.judge(summary_units.Unit(1, summary_units.SENTENCE, text)).keeps
-    return _ORDER.index(keeps) if keeps in _ORDER else len(_ORDER)
+def _is_needed(line: str, must: Sequence[str]) -> bool:
+    return bool(line) and any(line in word or names_in_text.place(word, line) >= 0 for word in must)
 
 
-_SHARE = 0.15  # of the tokens of what it replaces, a digest has at most so many of findings that need not stay
 _STRATEGY = CompressionStrategy.COMPACTION
 
 
@@ -330,11 +320,7 @@ class Compactor(_Strategy):
         if len(replaced) < 2:
             return self._refused(_STRATEGY, "there is nothing to compress before the last turns")
         made = digest.of_blocks(replaced).with_missing(essentials.present(self._wanted, replaced))
-        number, count = len(made.findings), self._counter.tokens  # the last that fit; everything else in it stays
-        most = max(int(_SHARE * sum(block.token_count for block in replaced)), count(made.text(0)))
-        while number and count(made.text(number)) > most:
-            number //= 2
-        return self._compacted(cut, made.text(number), replaced)
+        return self._compacted(cut, made.text, replaced)
 
     def _with_more_turns(self, least: int, fewest: CompressionStep, target: int) -> tuple[int, CompressionStep]:
         """Return how many of the last turns stay if no more than `target` tokens are to be left, and the compaction

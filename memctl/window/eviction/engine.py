@@ -7,10 +7,10 @@ evicted together. The units with the lowest scores are evicted first.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,8 +19,8 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.text.similarity import shingles, terms
-from memctl.window.eviction.references import Embed, TextCache, groups, names_in, similar, with_references
-from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput, hybrid, semantic_merge
+from memctl.window.eviction.references import Embed, groups, names_in, similar, with_references
+from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput, semantic_merge
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, count, recount
 from memctl.window.messages.replacement import GONE
 from memctl.window.steps import EvictionPolicy
@@ -28,8 +28,8 @@ from memctl.window.steps import EvictionPolicy
 if TYPE_CHECKING:
     from memctl.window.messages.conversation import Conversation
 
-OUTLINE_SHARE = 0.06  # of the tokens of a large result: what of it stays beside its placeholder
 PLACEHOLDER_TOKENS = 50  # at most
+_CACHED = 4_000  # texts whose names, words and placeholders are kept
 MINIMUM_GAIN = 50  # tokens; for less than a placeholder may cost, what it says is not worth losing
 NOTHING_SPARED: Mapping[str, str] = MappingProxyType({})
 _ABOUT_AS_GOOD = 0.05  # of a score: among such units the one goes that frees little more than is wanted
@@ -165,8 +165,7 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 
     `texts` maps the id of each block to the text that replaces it; None removes the block without a text. `gain` is the
     number of tokens that the eviction saves, after the tokens of `texts` are subtracted. If `is_merged`, the blocks are
-    similar, and one text in the place of the last block replaces all of them. `outline` is how many tokens more the
-    eviction would save if the placeholder had no outline; it is 0 under all policies but `hybrid`.
+    similar, and one text in the place of the last block replaces all of them.
     """
 
     blocks: tuple[ContentBlock, ...]
@@ -174,29 +173,6 @@ class EvictionUnit(msgspec.Struct, frozen=True):
     gain: int
     score: float
     is_merged: bool = False
-    outline: int = 0
-
-    @property
-    def rank(self) -> float:
-        """The score by which units are ordered for eviction, the lowest first.
-
-        It is the unit's score, raised if the placeholder has an outline: a unit whose outline uses up much of what its
-        eviction could save is evicted later.
-        """
-        return self.score * ((self.gain + self.outline) / self.gain)
-
-    @property
-    def order(self) -> tuple[object, ...]:
-        """The key by which units (blocks that are evicted together) are sorted into the order of their eviction.
-
-        Units with lower ranks come first. Among equal ranks, the turn of the first block decides, then its id as a
-        number (`9.2` before `10.1`). Definitions of tools come after all other units.
-        """
-        first = self.blocks[0]
-        parts = re.findall(r"(\D*)(\d{0,18})", first.block_id)
-        name = tuple((text, int(number or 0)) for text, number in parts)
-        is_definition = first.content_type is ContentType.TOOL_DEFINITION
-        return is_definition, round(self.rank, 9), first.turn_created, name
 
     @property
     def changes(self) -> list[ChangedBlock]:
@@ -215,8 +191,7 @@ class EvictionEngine:
     `numbers` are the settings of the policies' scores. `counter` must be the counter that counted the blocks' tokens;
     None stands for a counter for current Claude models. `where_kept` is a function that returns the place where the
     host keeps a block, which the block's placeholder then names. A placeholder has at most `placeholder_max_tokens`
-    tokens; 0 means no placeholders. The placeholder of a large result may have an outline in addition, of at most the
-    fraction `outline_share` of the result's tokens. A block whose eviction would save fewer than `minimum_gain` tokens
+    tokens; 0 means no placeholders. A block whose eviction would save fewer than `minimum_gain` tokens
     stays.
 
     The policy `semantic_merge` uses two functions. `embed` returns the vectors of texts; without it, blocks are
@@ -232,7 +207,6 @@ class EvictionEngine:
         scorer: EvictionScorer | None = None,
         protected_types: Collection[ContentType | str] = (ContentType.SYSTEM_PROMPT,),
         placeholder_max_tokens: int = PLACEHOLDER_TOKENS,
-        outline_share: float = OUTLINE_SHARE,
         minimum_gain: int = MINIMUM_GAIN,
         where_kept: WhereKept | None = None,
         embed: Embed | None = None,
@@ -249,13 +223,14 @@ class EvictionEngine:
         self.embed, self.merge = embed, merge
         types = [_member(ContentType, type_, "content type", "types") for type_ in protected_types]
         self._protected = tuple(type_.value for type_ in types)
-        self.placeholder_tokens, self.outline_share = placeholder_max_tokens, outline_share
+        self.placeholder_tokens = placeholder_max_tokens
         self.least_gain = max(1, minimum_gain)
         self.where_kept = where_kept
         self.placeholders: dict[tuple[Any, ...], str | None] = {}  # by all that they depend on
-        self._names = TextCache(names_in)
-        self._runs = TextCache(shingles)
-        self._terms: TextCache[set[str]] = TextCache(terms)
+        # A window has nearly the same texts in each turn.
+        self._names = lru_cache(_CACHED)(names_in)
+        self._runs = lru_cache(_CACHED)(shingles)
+        self._terms = lru_cache(_CACHED)(terms)
         self.policy = _member(EvictionPolicy, policy, "eviction policy", "policies")
         self._scorer = scorer
 
@@ -302,7 +277,6 @@ class EvictionEngine:
         units = candidates.units({**spared, **protected(known, turn, self._protected)})
         slack = 1.0 if own is None and self.policy in _WEIGHED else _ABOUT_AS_GOOD
         chosen = self._with_merged_texts(_chosen(units, target_free_tokens, slack), candidates)
-        self._forget(blocks)
         freed, gone = sum(unit.gain for unit in chosen), {block.block_id for unit in chosen for block in unit.blocks}
         scores = {block.block_id: unit.score for unit in units for block in unit.blocks}
         replacements = {block_id: text for unit in chosen for block_id, text in unit.texts.items()}
@@ -349,14 +323,6 @@ class EvictionEngine:
                   for unit, text in zip(merged, answers, strict=True) if text}  # fmt: skip
         return [worded.get(id(unit)) or unit for unit in chosen]
 
-    def _forget(self, blocks: Sequence[ContentBlock]) -> None:
-        """Drop cached results of texts that none of the blocks has."""
-        texts = {block.content for block in blocks}
-        for cache in (self._names, self._runs, self._terms):
-            cache.keep(texts)
-        if len(self.placeholders) > 2 * len(blocks):
-            self.placeholders = {key: text for key, text in self.placeholders.items() if key[0] in texts}
-
 
 def _member(kind: type[E_], value: E_ | str, what: str, plural: str) -> E_:
     try:
@@ -369,8 +335,8 @@ def _member(kind: type[E_], value: E_ | str, what: str, plural: str) -> E_:
 class _Candidates:
     """Makes units of the blocks that may be evicted; `kept` has the reason for each other block, by its id.
 
-    `score` returns how worth keeping a block is in a situation. By the score of the policy `hybrid`, units count what
-    their outlines cost; by that of `semantic_merge`, similar blocks are one unit.
+    `score` returns how worth keeping a block is in a situation. By the score of the policy `semantic_merge`, similar
+    blocks are one unit.
     """
 
     def __init__(
@@ -380,11 +346,10 @@ class _Candidates:
 
         self._engine, self._blocks, self._placeholders = engine, blocks, placeholders
         self._score: Callable[[ContentBlock], float] = lambda block: score(block, situation)
-        self._is_hybrid, self._is_merging = score is hybrid, score is semantic_merge
+        self._is_merging = score is semantic_merge
         threshold = engine.numbers.similarity_threshold
         self._similar = {name: match for name, match in situation.similar.items() if match.share > threshold}
         self._sizes = Counter(block.message for block in blocks)
-        self._by_id = {block.block_id: block for block in blocks}
         self._calls = {block.call_id: block for block in blocks if block.is_call and block.call_id}
         self.kept: dict[str, str] = {}
 
@@ -407,7 +372,7 @@ class _Candidates:
                 self.kept |= {block.block_id: reason for block in group if block.block_id not in held}
             elif unit := self._unit(group):
                 units.append(unit)
-        return sorted(units, key=lambda unit: unit.order)
+        return sorted(units, key=_order)
 
     def merged_unit(self, group: Sequence[ContentBlock], score: float, answer: str = "") -> EvictionUnit | None:
         """Return similar blocks as one unit, in which one line for all of them replaces the last block.
@@ -435,8 +400,7 @@ class _Candidates:
         return [unit for group in merged if (unit := self.merged_unit(group, min(map(self._score, group))))]
 
     def _is_placeholder(self, block: ContentBlock) -> bool:
-        most = self._engine.placeholder_tokens + self._placeholders.MOST_OUTLINE
-        return self._placeholders.is_placeholder(block, most)
+        return self._placeholders.is_placeholder(block, self._engine.placeholder_tokens)
 
     def _unit(self, group: Sequence[ContentBlock]) -> EvictionUnit | None:
         tokens, least = sum(block.token_count for block in group), self._engine.least_gain
@@ -444,10 +408,7 @@ class _Candidates:
         if not self._is_placeholder(group[0]):
             texts, left = self._texts(group) if tokens >= least else (None, 0)
             if texts is not None and (gain := tokens - left) >= least:
-                score, counter = min(map(self._score, group)), self._engine.counter
-                text = texts[group[0].block_id] or ""
-                outline = self._placeholders.outline_tokens(group[0], text, left, counter) if self._is_hybrid else 0
-                return EvictionUnit(tuple(group), texts, gain, score, outline=outline)
+                return EvictionUnit(tuple(group), texts, gain, min(map(self._score, group)))
             why = f"evicting the block would free fewer than {least} tokens"
         self.kept |= {block.block_id: why for block in group}
         return None
@@ -466,31 +427,23 @@ class _Candidates:
         engine = self._engine
         if engine.placeholder_tokens == 0:
             return GONE
-        call, same_as = self._call_of(block), self._same_as(block)
+        call = self._call_of(block)
         kept_at = engine.where_kept(block) if engine.where_kept else ""
         arguments, line = call.content if call else "", block.metadata.get("line")
-        key = (block.content, block.block_id, block.turn_created, line, arguments, same_as, kept_at)
+        key = (block.content, block.block_id, block.turn_created, line, arguments, kept_at)
         known = engine.placeholders
+        if len(known) > _CACHED:
+            known.clear()
         if key not in known:
-            evicted = self._placeholders.Evicted(block, call, kept_at, same_as)
-            sizes = engine.placeholder_tokens, engine.counter, engine.outline_share
-            known[key] = self._placeholders.placeholder(evicted, *sizes)
+            evicted = self._placeholders.Evicted(block, call, kept_at)
+            known[key] = self._placeholders.placeholder(evicted, engine.placeholder_tokens, engine.counter)
         return known[key]
 
-    def _same_as(self, block: ContentBlock) -> str:
-        """Return a text that names the newer block that says nearly the same, and what only this one says.
 
-        The newer block may be evicted, too, and the text stays true.
-        """
-        from memctl.window.results import rows
-
-        if (similar := self._similar.get(block.block_id)) is None:
-            return ""
-        newer = self._by_id[similar.to]
-        known = set(newer.content.split("\n"))
-        own = "\n".join(line for line in block.content.split("\n") if line not in known)
-        line = rows.key_line(own)
-        return f"turn {newer.turn_created}'s" + (f", but for: {line}" if line else "")
+def _order(unit: EvictionUnit) -> tuple[bool, float, int]:
+    """Return the key by which units are sorted: lower scores go first, then older ones; definitions of tools last."""
+    first = unit.blocks[0]
+    return first.content_type is ContentType.TOOL_DEFINITION, round(unit.score, 9), first.turn_created
 
 
 def _chosen(units: list[EvictionUnit], target: int, slack: float) -> list[EvictionUnit]:
@@ -505,12 +458,12 @@ def _chosen(units: list[EvictionUnit], target: int, slack: float) -> list[Evicti
         if need <= 0:
             break
         if unit.gain >= need:
-            near = [u for u in units[number:] if u.rank <= unit.rank + _ABOUT_AS_GOOD and u.gain >= need]
-            unit = min((u for u in near if u.order[0] == unit.order[0]), key=lambda u: (u.gain, u.order))
+            near = [u for u in units[number:] if u.score <= unit.score + _ABOUT_AS_GOOD and u.gain >= need]
+            unit = min((u for u in near if _order(u)[0] == _order(unit)[0]), key=lambda u: (u.gain, _order(u)))
         chosen.append(unit)
-        need, last = need - unit.gain, unit.rank
-    for unit in sorted(chosen, key=lambda u: u.order, reverse=True):
-        if need + unit.gain <= 0 and unit.rank >= last - slack:
+        need, last = need - unit.gain, unit.score
+    for unit in sorted(chosen, key=_order, reverse=True):
+        if need + unit.gain <= 0 and unit.score >= last - slack:
             chosen.remove(unit)
             need += unit.gain
     return chosen

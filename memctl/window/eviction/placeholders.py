@@ -6,10 +6,8 @@ For example (rules.md#window-eviction):
     Finding: 9 files name retry in src/payment/.
     Full result in result-12.txt if needed.]
 
-A placeholder has at most 50 tokens, and fewer than the block. The placeholder of a large result also has an outline, of
-a few percent of the result's tokens: its lines with errors, with definitions, and with the names of files and folders.
-With their line numbers the agent can read a part of the result again, instead of the whole. In the conversation, the
-placeholder of a tool's result takes the result's place, and so belongs to the same call.
+A placeholder has at most 50 tokens, and fewer than the block. In the conversation, the placeholder of a tool's result
+takes the result's place, and so belongs to the same call.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from typing import Any
 import msgspec
 
 from memctl.text.fit import cut
-from memctl.text.fit import most as most_of
 from memctl.tokens.families import is_pack
 from memctl.window.eviction.references import DIGITS
 from memctl.window.messages import content
@@ -30,8 +27,6 @@ from memctl.window.messages.content import EVICTED, SUMMED_UP, ContentBlock, Con
 from memctl.window.results import rows
 from memctl.window.results.rows import FOUND, Output, key_line, plain
 
-MOST_OUTLINE = 400  # tokens
-_LEAST_OUTLINE = 20  # tokens: fewer say nothing
 _LONG = 200  # characters of an argument that are too many to keep
 _LONGEST_NAME = 40
 _FEWEST_WORDS = 5  # of a line that is cut: fewer say nothing
@@ -44,14 +39,12 @@ _WRITES = re.compile(r"write|edit|replace|create|insert|patch|save|update|append
 class Evicted(msgspec.Struct, frozen=True):
     """What a placeholder is made from: the evicted block, its call if it is a result, and where else its content is.
 
-    `kept_at` is the place where the host keeps the content, "" for none. If a newer block has nearly the same content,
-    `same_as` is a text that names this newer block and says what only the evicted block has; otherwise it is "".
+    `kept_at` is the place where the host keeps the content, "" for none.
     """
 
     block: ContentBlock
     call: ContentBlock | None = None
     kept_at: str = ""
-    same_as: str = ""
 
     @property
     def output(self) -> Output:
@@ -70,44 +63,23 @@ def is_placeholder(block: ContentBlock, most: int) -> bool:
     return text.startswith(EVICTED) and text.endswith("]") and text.count("]") == 1 and block.token_count <= most
 
 
-def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_share: float = 0.0) -> str | None:
+def placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | None:
     """Return the placeholder of an evicted block, with fewer tokens than the block; None if it can't be short enough.
 
-    `most` is the largest number of tokens that it may have without an outline. An outline is added only for a large
-    result of a tool, of at most the fraction `outline_share` of the result's tokens.
+    `most` is the largest number of tokens that it may have.
     """
-    text = _plain_placeholder(evicted, most, counter)
-    if text is None or evicted.same_as or not outline_share:
-        return text
     block = evicted.block
-    room = min(int(block.token_count * outline_share), MOST_OUTLINE)
-    if block.content_type is not ContentType.TOOL_RESULT or room < _LEAST_OUTLINE:
-        return text
-    lines = [plain(line) for line in outline(evicted)]
-    shown = most_of(lambda number: recount(block, "\n".join(lines[:number]), counter) <= room, 0, len(lines))
-    return "\n".join([text[:-1], *lines[:shown]]) + "]" if shown else text
-
-
-def outline(evicted: Evicted) -> list[str]:
-    """Return the lines that the outline of a tool's result may have, the most useful first.
-
-    First are lines with errors. Lines with definitions, with keys of JSON, or with the names of files follow.
-    `evicted` is the result.
-    """
-    content = evicted.block.content
-    if content.startswith(SUMMED_UP):
-        return [line for line in content.split("\n")[1:] if line.strip() and not line.startswith(f"{FOUND}: ")]
-    shown = (row for row in rows.rows_of(evicted.output) if row.rank[0] in (rows.ERROR, rows.FIRST))
-    return [row.text for row in sorted(shown, key=lambda row: row.rank) if not row.is_rest]
-
-
-def outline_tokens(block: ContentBlock, text: str, tokens: int, counter: TokenCounter) -> int:
-    """Return how many of the tokens of a block's placeholder are those of its outline; 0 without an outline.
-
-    `text` is the placeholder, and `tokens` is the number of its tokens.
-    """
-    plain, newline, _ = text.partition("\n")
-    return tokens - recount(block, f"{plain}]", counter) if newline else 0
+    most = min(most, block.token_count - 1)
+    middle = _content(evicted)
+    what = f"{EVICTED}{block.content_type.value} from turn {block.turn_created}"
+    back = _back(evicted)
+    heads = [f"{what} ({label})." if label else f"{what}." for label in (_label(evicted.call, n) for n in _LABELS)]
+    fitted = [_fit_middle(block, (head, middle, back), most, counter) for head in dict.fromkeys(heads)]
+    if best := max(fitted, key=lambda fit: fit[0])[1]:
+        return best
+    bare_head = f"{what} ({_label(evicted.call, 0)})." if evicted.call else f"{what}."
+    tried = [(bare_head, middle, back), (heads[1], middle, ""), (heads[1], "", back), (f"{what}.", "", "")]
+    return next((text for parts in tried if (text := _fit_middle(block, parts, most, counter)[1])), None)
 
 
 def merge_line(
@@ -135,21 +107,6 @@ def merge_line(
         words = words[: len(words) * 3 // 4]
         texts.append(f"{head}; the last said: {' '.join(words)}…]")
     return next((text for text in texts if recount(last, text, counter) <= most), None)
-
-
-def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | None:
-    block = evicted.block
-    most = min(most, block.token_count - 1)
-    middle = f"Nearly the same as {evicted.same_as}" if evicted.same_as else _content(evicted)
-    what = f"{EVICTED}{block.content_type.value} from turn {block.turn_created}"
-    back = _back(evicted)
-    heads = [f"{what} ({label})." if label else f"{what}." for label in (_label(evicted.call, n) for n in _LABELS)]
-    fitted = [_fit_middle(block, (head, middle, back), most, counter) for head in dict.fromkeys(heads)]
-    if best := max(fitted, key=lambda fit: fit[0])[1]:
-        return best
-    bare_head = f"{what} ({_label(evicted.call, 0)})." if evicted.call else f"{what}."
-    tried = [(bare_head, middle, back), (heads[1], middle, ""), (heads[1], "", back), (f"{what}.", "", "")]
-    return next((text for parts in tried if (text := _fit_middle(block, parts, most, counter)[1])), None)
 
 
 def shorten_arguments(call: ContentBlock) -> str | None:

@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -31,34 +31,7 @@ _NEAREST = 20  # newer blocks with the same run that are compared: what is polle
 _POLL_ALIKE = 0.5  # of the runs of words, numbers aside: what the same call gives again has the same frame
 _FEWEST = 3  # blocks that are joined
 _LONGEST_EMBEDDED = 2_000  # characters: a static model gives long texts the mean of their words, and all are alike
-T = TypeVar("T")
 Embed = Callable[[Sequence[str]], Any]  # texts -> a matrix with a row for each, of length 1 or 0
-
-
-class TextCache(Generic[T]):
-    """A function of a text, with a cache of its results.
-
-    A window has nearly the same texts in each turn, so most results are found in the cache.
-    """
-
-    def __init__(self, function: Callable[[str], T]) -> None:
-        self._function = function
-        self._known: dict[str, T] = {}
-
-    def __call__(self, text: str) -> T:
-        result = self._known.get(text)
-        if result is None:
-            result = self._known[text] = self._function(text)
-        return result
-
-    def keep(self, texts: Collection[str]) -> None:
-        """Drop the cached results of texts that are not in `texts`.
-
-        Nothing is dropped until the cache has more than twice as many results as there are `texts`, so that it is not
-        searched in each turn.
-        """
-        if len(self._known) > 2 * len(texts):
-            self._known = {text: self._known[text] for text in texts if text in self._known}
 
 
 class Similar(msgspec.Struct, frozen=True):
@@ -189,16 +162,11 @@ NamesIn = Callable[[str], Set[str]]
 _Latest = dict[tuple[bool, str], int]
 
 
-class BlockReference(msgspec.Struct, frozen=True):
-    """A reference from a later block to an earlier block, where blocks are pieces of a conversation such as messages.
-
-    `by` is the index of the later block, and `meant` the index of the earlier one. `names` are the names, such as
-    paths, that make the reference: both blocks have them.
-    """
+class BlockReference(NamedTuple):
+    """A reference between blocks, which are pieces of a conversation: the index of the later and of the earlier one."""
 
     by: int
     meant: int
-    names: frozenset[str] = frozenset()
 
 
 def names_in(text: str) -> set[str]:
@@ -260,9 +228,11 @@ def _pairs(blocks: Sequence[ContentBlock], names: Sequence[Set[str]], latest: _L
         if block.content_type in _REFERRING:
             # Without the names of files whose path is among them, too.
             exact = names_here - {name.rpartition("/")[2] for name in names_here if "/" in name}
-            for meant, own in sorted(_referenced_blocks(exact, latest).items()):
+            # Of the model's own words the newest is meant, and of all else the newest.
+            keys = [(is_own, name) for name in exact for is_own in (True, False)]
+            for meant in sorted({latest[key] for key in keys if key in latest}):
                 if blocks[meant].turn_created < block.turn_created:
-                    yield BlockReference(number, meant, frozenset(own))
+                    yield BlockReference(number, meant)
         for name in names_here:
             latest[block.content_type in _MODEL, name] = number
 
@@ -285,14 +255,3 @@ def _names(blocks: Sequence[ContentBlock], names: NamesIn) -> list[set[str]]:
 def _common(names: Sequence[Set[str]]) -> set[str]:
     counts, most = Counter(name for own in names for name in own), max(_LEAST, len(names) * _COMMON)
     return {name for name, count in counts.items() if count > most}
-
-
-def _referenced_blocks(names_here: Iterable[str], latest: _Latest) -> dict[int, set[str]]:
-    """Return the blocks that names mean, with these: of the model's own words the latest, and of all else
-    the latest."""
-    meant: dict[int, set[str]] = {}
-    for name in names_here:
-        for key in ((True, name), (False, name)):
-            if key in latest:
-                meant.setdefault(latest[key], set()).add(name)
-    return meant

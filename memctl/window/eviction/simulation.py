@@ -9,7 +9,6 @@ counted as follows:
   wrote the conversation could see all of it, and which parts it needed is not known.
 - There is no regret if the same turn fetches the content again, by repeating the call or reading the file: the
   conversation pays for this with or without the eviction. After that, references mean the new content.
-- A reference to a symbol that the placeholder's outline lists with its line costs the tokens of 40 lines.
 - Any other reference costs the tokens of the whole content. The content is put back at the end before the next request.
   From then on it counts, and can be evicted and regretted again, which makes `Replay.saved` smaller. The requests that
   would fetch the content are neither made nor counted.
@@ -17,7 +16,7 @@ counted as follows:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 import msgspec
@@ -29,44 +28,61 @@ from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.transcript.events import CALL, Event
 from memctl.window.eviction import references
-from memctl.window.eviction.engine import OUTLINE_SHARE, EvictionEngine, protected
+from memctl.window.eviction.engine import EvictionEngine, protected
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, recount
 from memctl.window.steps import EvictionPolicy
 
-_PART = 40  # lines of a part that is named
 _OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING)
 
 
 class Replay(msgspec.Struct, frozen=True):
     """What the requests of a conversation would cost under one eviction policy, in tokens of whole requests.
 
-    `unmanaged` is the sum over all requests without the policy, and `managed` the sum with it. `evictions` is how often
-    the policy ran, and `evicted` how many blocks it evicted. `over_budget` is the number of requests that exceeded the
-    budget in spite of the policy; before each of them, everything that need not stay was taken out of the window.
-    `regrets` is how often an evicted block was needed later, and `regret_tokens` how many tokens it took to get these
-    blocks again. `curve` has the tokens of each request, and `peak` is the largest of these numbers.
+    `tokens` is the sum over all requests, and `saved` is how much more it would be without the policy. `peak` is the
+    largest request, and `curve` has them all. `evictions` is how often the policy ran, and `blocks_evicted` how many
+    blocks it evicted. `over_budget` is the number of requests that exceeded the budget in spite of the policy; before
+    each of them, everything that need not stay was taken out of the window. `regrets` is how often an evicted block was
+    needed later, and `regret_tokens` how many tokens it took to get these blocks again; both are also given per 100
+    requests.
     """
 
     policy: EvictionPolicy
-    requests: int
-    unmanaged: int
-    managed: int
+    tokens: int
+    saved: int
     peak: int
     evictions: int
-    evicted: int
+    blocks_evicted: int
     over_budget: int
     regrets: int
     regret_tokens: int
+    regrets_per_100_requests: float
+    regret_tokens_per_100_requests: float
     curve: tuple[int, ...]
 
-    @property
-    def saved(self) -> int:
-        """The number of tokens that the policy saves, summed over all requests."""
-        return self.unmanaged - self.managed
 
-    def per_hundred(self, number: int) -> float:
-        """Return a count of this replay, such as `regrets`, as a number per 100 requests, rounded to one decimal."""
-        return round(100 * number / self.requests, 1) if self.requests else 0.0
+class Unmanaged(msgspec.Struct, frozen=True):
+    """What the requests of a conversation cost without a policy: the sum, the largest, and each, in tokens."""
+
+    tokens: int
+    peak: int
+    curve: tuple[int, ...]
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """A conversation replayed under several policies, with the `budget`, `trigger` and `target` that they had.
+
+    `source` is the name of its file, of which `broken_lines` lines can't be read, and `model` counted the tokens.
+    """
+
+    source: str
+    model: str
+    budget: int
+    trigger: float
+    target: float
+    broken_lines: int
+    requests: int
+    unmanaged: Unmanaged
+    policies: list[Replay]
 
 
 class _Request(msgspec.Struct, frozen=True):
@@ -100,17 +116,14 @@ class Simulation:
         *,
         trigger: float = ORANGE_AT,
         target: float = TARGET,
-        outline_share: float | None = None,
     ) -> Replay:
         """Replay all requests under a policy, which evicts blocks before each request that is too large.
 
         `budget` is in tokens. A request is too large if it has more than the fraction `trigger` of the budget; blocks
-        are then evicted until it has only the fraction `target` of the budget. `outline_share` is the fraction of a
-        large result that stays as an outline: None for the engine's default, 0 for no outlines.
+        are then evicted until it has only the fraction `target` of the budget.
         """
         argument_checks.numbers(budget=budget, trigger=trigger, target=target)
-        share = OUTLINE_SHARE if outline_share is None else outline_share
-        engine = EvictionEngine(policy, counter=self._counter, outline_share=share)
+        engine = EvictionEngine(policy, counter=self._counter)
         window = _Window(self._counter)
         curve: list[int] = []
         evictions = over = regrets = regret_tokens = again = 0
@@ -130,20 +143,22 @@ class Simulation:
                 window.replace({block.block_id: None for block in window.blocks if block.block_id not in held})
                 tokens, again = window.tokens + _overhead(request), 0
             curve.append(tokens)
-            for place, names in self._wanted_blocks.get(request.turn, {}).items():
-                again_there = window.get_again(self._blocks[place], request.turn, names)
+            for place in self._wanted_blocks.get(request.turn, ()):
+                again_there = window.get_again(self._blocks[place], request.turn)
                 regrets, regret_tokens = regrets + (again_there > 0), regret_tokens + again_there
+        managed, requests = sum(curve), max(len(curve), 1)
         return Replay(
             policy=engine.policy,
-            requests=len(curve),
-            unmanaged=sum(self.curve),
-            managed=sum(curve),
+            tokens=managed,
+            saved=sum(self.curve) - managed,
             peak=max(curve, default=0),
             evictions=evictions,
-            evicted=window.evicted,
+            blocks_evicted=window.evicted,
             over_budget=over,
             regrets=regrets,
             regret_tokens=regret_tokens,
+            regrets_per_100_requests=round(100 * regrets / requests, 1),
+            regret_tokens_per_100_requests=round(100 * regret_tokens / requests, 1),
             curve=tuple(curve),
         )
 
@@ -157,22 +172,17 @@ class _Window:
         self.blocks: list[ContentBlock] = []
         self._counter = counter
         self._gone: set[str] = set()  # the ids of blocks whose content is nowhere
-        self._outlines: dict[str, str] = {}  # of what is gone, the outline in its placeholder
         self._copies: dict[str, str] = {}  # what was got again: its id -> that of the block whose content it is
 
     def add(self, block: ContentBlock) -> None:
         self.blocks.append(block)
         self.tokens += block.token_count
 
-    def get_again(self, block: ContentBlock, turn: int, names: Collection[str] = ()) -> int:
-        """Put an evicted block back, whole or the part that a later block names; return the tokens that this adds."""
+    def get_again(self, block: ContentBlock, turn: int) -> int:
+        """Put an evicted block back, and return the tokens that this adds."""
         if block.block_id not in self._gone:
             return 0
         copy = f"{block.block_id}@{turn}"
-        if part := _part(block.content, self._outlines.get(block.block_id, ""), names):
-            tokens = min(recount(block, part, self._counter), block.token_count)
-            self.add(msgspec.structs.replace(block, block_id=copy, turn_created=turn, content=part, token_count=tokens))
-            return tokens
         self._gone.remove(block.block_id)
         self._copies[copy] = block.block_id
         self.add(msgspec.structs.replace(block, block_id=copy, turn_created=turn))
@@ -188,9 +198,7 @@ class _Window:
             text = texts[block.block_id]
             tokens = recount(block, text, self._counter) if text is not None else 0
             self.evicted += 1
-            name = self._copies.get(block.block_id, block.block_id)
-            self._gone.add(name)
-            self._outlines[name] = (text or "").partition("\n")[2]
+            self._gone.add(self._copies.get(block.block_id, block.block_id))
             self.tokens -= block.token_count - tokens
             if text is not None:
                 remaining.append(msgspec.structs.replace(block, content=text, token_count=tokens))
@@ -211,24 +219,8 @@ def _overhead(request: _Request) -> int:
     return PER_REQUEST + PER_MESSAGE * request.messages
 
 
-def _part(content: str, outline: str, names: Collection[str]) -> str:
-    """Return the lines around what is named, "" unless all of it is in an outline; a file that is named is
-    named whole."""
-    symbols = [name for name in names if "/" not in name]
-    if not outline or not symbols or not all(name in outline for name in symbols):
-        return ""
-    lines = content.split("\n")
-    chosen: set[int] = set()
-    for name in symbols:
-        place = next((number for number, line in enumerate(lines) if name in line), None)
-        if place is None:
-            return ""
-        chosen |= set(range(max(place - _PART // 4, 0), min(place + _PART * 3 // 4, len(lines))))
-    return "\n".join(lines[number] for number in sorted(chosen))
-
-
-def _wanted_blocks(blocks: Sequence[ContentBlock]) -> dict[int, dict[int, set[str]]]:
-    """Return for each turn the places of the blocks that it refers to and does not fetch again itself, with the names.
+def _wanted_blocks(blocks: Sequence[ContentBlock]) -> dict[int, list[int]]:
+    """Return for each turn the places of the blocks that it refers to and does not fetch again itself.
 
     A call fetches again what the same call got before, and the files that it reads.
     """
@@ -241,9 +233,9 @@ def _wanted_blocks(blocks: Sequence[ContentBlock]) -> dict[int, dict[int, set[st
             read = {f"file {touch.path}" for touch in touches if touch.action == READ}
             got.setdefault(block.turn_created, set()).update({same}, read)
             of_calls[block.call_id] = {same, *(f"file {touch.path}" for touch in touches)}
-    wanted: dict[int, dict[int, set[str]]] = {}
+    wanted: dict[int, set[int]] = {}
     for pair in references.pairs(blocks):
         turn, meant = blocks[pair.by].turn_created, blocks[pair.meant]
         if not of_calls.get(meant.call_id, set()) & got.get(turn, set()):
-            wanted.setdefault(turn, {}).setdefault(pair.meant, set()).update(pair.names)
-    return {turn: dict(sorted(places.items())) for turn, places in wanted.items()}
+            wanted.setdefault(turn, set()).add(pair.meant)
+    return {turn: sorted(places) for turn, places in wanted.items()}

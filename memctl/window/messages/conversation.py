@@ -21,23 +21,7 @@ from memctl.text.characters import encodable
 from memctl.text.phrases import indefinite
 from memctl.tokens.families import is_pack
 from memctl.tokens.messages import PER_EMPTY_RESULT, PER_MESSAGE, PER_REQUEST, PER_SEVERAL_CALLS, image_tokens
-from memctl.transcript.messages import (
-    CALL,
-    OTHER,
-    RESULT,
-    SYSTEM_ROLES,
-    THINKING,
-    Block,
-    Element,
-    blocks_of,
-    body_key,
-    check_json,
-    elements,
-    elements_at,
-    encode_json,
-    is_answer,
-    messages_of,
-)
+from memctl.transcript import messages as shapes
 from memctl.transcript.user_words import user_words
 from memctl.window.messages import replacement
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, count_call
@@ -98,12 +82,12 @@ class Conversation(msgspec.Struct, frozen=True):
         line numbers of its blocks, 0 for a block without a line. `source` is the transcript's name. `keep` says which
         blocks must stay. Raises MemctlError if `given` is no conversation.
         """
-        key = body_key(given)
+        key = shapes.body_key(given)
         argument_checks.instance(counter, TokenCounter, "counter", "an object with a method `tokens`")
         reader = _BlockReader(counter, lines, source)
         if key is not None:
             reader.read_frame(given)
-        for index, message in enumerate(messages_of(given)):
+        for index, message in enumerate(shapes.messages_of(given)):
             reader.read_message(index, message)
         blocks = tuple(reader.blocks)
         return cls(given, blocks if keep is None else keep.mark(blocks), lines, keep, source)
@@ -111,7 +95,7 @@ class Conversation(msgspec.Struct, frozen=True):
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the conversation, or the items of OpenAI's responses, as they were given."""
-        return messages_of(self.given)
+        return shapes.messages_of(self.given)
 
     @property
     def overhead(self) -> int:
@@ -131,14 +115,14 @@ class Conversation(msgspec.Struct, frozen=True):
     @property
     def uncounted(self) -> dict[str, int]:
         """How many parts of the messages have no text and no known size, by their type, such as {"document": 1}."""
-        parts = (part for message in self.messages for part in elements(message) if part.type != THINKING)
-        blocks = (block for part in parts for block in part.blocks if block.type == OTHER)
+        parts = (part for message in self.messages for part in shapes.elements(message) if part.type != shapes.THINKING)
+        blocks = (block for part in parts for block in part.blocks if block.type == shapes.OTHER)
         return dict(Counter(block.name for block in blocks if image_tokens(block.arguments) is None))
 
     @property
     def current_turn(self) -> int:
         """The number of the next turn, which is 1 more than the number of turns in the conversation."""
-        answers = [is_answer(message) for message in self.messages]
+        answers = [shapes.is_answer(message) for message in self.messages]
         return 1 + sum(now and not before for before, now in pairwise([False, *answers]))
 
     def replace(self, texts: Mapping[str, str | None]) -> Any:
@@ -170,7 +154,7 @@ class Conversation(msgspec.Struct, frozen=True):
                     "give None as its text to remove the block",
                 )
             edits.append((block, text))
-        return replacement.rewrite(self.given, body_key(self.given), edits)
+        return replacement.rewrite(self.given, shapes.body_key(self.given), edits)
 
     def changed(self, texts: Mapping[str, str | None], counter: TokenCounter) -> Conversation:
         """Return the conversation with new texts for some blocks, as a Conversation with its tokens counted anew.
@@ -185,7 +169,7 @@ class Conversation(msgspec.Struct, frozen=True):
         gone = {(block.message, block.path) for block in cleared if len(block.path) > 1 and not block.is_paired}
         lines = []
         for index, own in enumerate(self.lines):
-            pairs = zip(elements(self.messages[index]), own, strict=False)
+            pairs = zip(shapes.elements(self.messages[index]), own, strict=False)
             lines.append([line for element, line in pairs if (index, element.path) not in gone])
         return Conversation.parse(self.replace(texts), counter, lines=lines, keep=self.keep, source=self.source)
 
@@ -202,7 +186,7 @@ class Conversation(msgspec.Struct, frozen=True):
         The text is added to the last message if that is the user's, else as a new message; to items of OpenAI's
         responses it is always added as a new one.
         """
-        key = body_key(self.given)
+        key = shapes.body_key(self.given)
         new = replacement.with_text(self.messages, text)
         return Conversation.parse(new if key is None else {**self.given, key: new}, counter, keep=self.keep)
 
@@ -227,56 +211,58 @@ class _BlockReader:
         """Read what a request has beside its messages: the system prompt and the definitions of tools."""
         for name in ("system", "instructions"):
             value = body.get(name)
-            check_json(value, name)
+            shapes.check_json(value, name)
             if isinstance(value, str) and value:
                 self._add(name, ContentType.SYSTEM_PROMPT, encodable(value), path=(name,))
             for index, part in enumerate(value if isinstance(value, list) else ()):
-                texts = [block.text for block in blocks_of("system", [part], where=f"{name} {index}") if block.text]
+                texts = [
+                    block.text for block in shapes.blocks_of("system", [part], where=f"{name} {index}") if block.text
+                ]
                 if text := "\n".join(texts):
                     self._add(f"{name}.{index}", ContentType.SYSTEM_PROMPT, text, path=(name, index))
         tools = body.get("tools")
-        check_json(tools, "tools")
+        shapes.check_json(tools, "tools")
         known: set[str] = set()
         for index, tool in enumerate(tools if isinstance(tools, list) else ()):
-            text, name = encode_json(tool, f"tools {index}"), _tool_name(tool)
+            text, name = shapes.encode_json(tool, f"tools {index}"), _tool_name(tool)
             block_id = f"tools.{name}" if name and name not in known else f"tools.{index}"
             known.add(name)
             self._add(block_id, ContentType.TOOL_DEFINITION, text, path=("tools", index), tool_name=name)
 
     def read_message(self, index: int, message: Mapping[str, Any]) -> None:
         """Read the blocks of one message."""
-        is_of_model = is_answer(message)
+        is_of_model = shapes.is_answer(message)
         self._answers += is_of_model and not self._was_answer
         self._was_answer = is_of_model
         own = self._lines[index] if index < len(self._lines) else ()
         thoughts = 0
-        for number, element in enumerate(elements_at(index, message)):
+        for number, element in enumerate(shapes.elements_at(index, message)):
             fields: dict[str, Any] = {"message": index, "path": element.path, "metadata": {}}
             if _is_marked(message) or _is_marked(element.given):
                 fields["do_not_evict"] = True
             if line := own[number] if number < len(own) else 0:
                 fields["metadata"] = {"line": line, "source": self._source}
             # Thinking has numbers of its own: when it goes, the ids behind it stay what they are.
-            is_thought = element.type == THINKING
+            is_thought = element.type == shapes.THINKING
             block_id = f"{index}.t{thoughts}" if is_thought else f"{index}.{number - thoughts}"
             thoughts += is_thought
             self._take(block_id, str(message.get("role") or ""), element, fields)
 
-    def _take(self, block_id: str, role: str, element: Element, fields: dict[str, Any]) -> None:
-        if element.type == THINKING:
+    def _take(self, block_id: str, role: str, element: shapes.Element, fields: dict[str, Any]) -> None:
+        if element.type == shapes.THINKING:
             if not element.path:  # an item of its own, to which the item behind it is bound
                 fields["do_not_evict"] = True
             self._add(block_id, ContentType.THINKING, element.text, **fields)
-        elif element.type == CALL:
+        elif element.type == shapes.CALL:
             call = element.blocks[0]
             fields |= {"tool_name": call.name or "unknown", "call_id": call.call_id}
             tokens = count_call(fields["tool_name"], call.text, self._counter)
             self._add(block_id, ContentType.ASSISTANT_RESPONSE, call.text, tokens, **fields)
             if call.call_id:
                 self._calls[call.call_id] = self.blocks[-1]
-        elif element.type == RESULT:
+        elif element.type == shapes.RESULT:
             self._take_result(block_id, element, fields)
-        elif element.type == OTHER and (image := image_tokens(element.given)):
+        elif element.type == shapes.OTHER and (image := image_tokens(element.given)):
             type_ = ContentType.ASSISTANT_RESPONSE if role == "assistant" else ContentType.USER_MESSAGE
             fields["metadata"]["uncounted"] = ["image"]
             self._add(block_id, type_, "", image, **{**fields, "do_not_evict": True})
@@ -286,16 +272,16 @@ class _BlockReader:
                 fields["do_not_evict"] = True
             self._add(block_id, type_, text, **fields)
 
-    def _take_result(self, block_id: str, element: Element, fields: dict[str, Any]) -> None:
-        first = element.blocks[0] if element.blocks else Block(RESULT, "user")
+    def _take_result(self, block_id: str, element: shapes.Element, fields: dict[str, Any]) -> None:
+        first = element.blocks[0] if element.blocks else shapes.Block(shapes.RESULT, "user")
         call = self._calls.get(first.call_id)
-        others = [block for block in element.blocks if block.type == OTHER]
+        others = [block for block in element.blocks if block.type == shapes.OTHER]
         if others:
             fields["metadata"]["uncounted"] = [block.name for block in others]
         name = call.tool_name if call else encodable(str(element.given.get("name") or ""))
         fields |= {"tool_name": name, "call_id": first.call_id, "is_error": first.is_error}
         turn = call.turn_created if call else self._answers
-        texts = [block.text for block in element.blocks if block.type == RESULT]
+        texts = [block.text for block in element.blocks if block.type == shapes.RESULT]
         counts = (count(text, ContentType.TOOL_RESULT, self._counter) if text else PER_EMPTY_RESULT for text in texts)
         tokens = sum(counts) + sum(image_tokens(block.arguments) or 0 for block in others)
         self._add(block_id, ContentType.TOOL_RESULT, element.text, tokens, turn, **fields)
@@ -316,7 +302,7 @@ def type_of(role: str, text: str) -> ContentType:
     In a message of the user, text that the user did not write is a MEMORY_INJECTION: a pack of memctl, or text that is
     nothing but what the host added, such as a reminder.
     """
-    if role in SYSTEM_ROLES:
+    if role in shapes.SYSTEM_ROLES:
         return ContentType.SYSTEM_PROMPT
     if role == "assistant":
         return ContentType.ASSISTANT_RESPONSE

@@ -6,17 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from memctl.transcript.messages import (
-    CALL,
-    RESULT,
-    SYSTEM_ROLES,
-    TEXT,
-    THINKING,
-    Element,
-    elements_at,
-    is_items,
-    messages_of,
-)
+from memctl.transcript import messages as shapes
 
 
 def validate(given: Any) -> list[str]:
@@ -30,17 +20,17 @@ def validate(given: Any) -> list[str]:
     first message is the user's, and roles alternate: Anthropic itself accepts two messages of one role in a row, but
     other providers of its models do not.
     """
-    messages = messages_of(given)
-    read = [(message, elements_at(index, message)) for index, message in enumerate(messages)]
+    messages = shapes.messages_of(given)
+    read = [(message, shapes.elements_at(index, message)) for index, message in enumerate(messages)]
     faults = [*_empty(read), *_twice(read)]
-    if is_items(messages):
+    if shapes.is_items(messages):
         return [*faults, *_unpaired(read, lambda message: False)]
     if _is_chat(read):
         return [*faults, *_unpaired(read, lambda message: message.get("role") != "tool")]
     return [*faults, *_unpaired(read, lambda message: True), *_roles(messages)]
 
 
-Read = Sequence[tuple[Mapping[str, Any], list[Element]]]
+Read = Sequence[tuple[Mapping[str, Any], list[shapes.Element]]]
 
 
 def _is_chat(read: Read) -> bool:
@@ -48,11 +38,11 @@ def _is_chat(read: Read) -> bool:
     calls."""
     if any(message.get("role") == "tool" or message.get("tool_calls") for message, _ in read):
         return True
-    calls = any(_ids(parts, CALL) or _ids(parts, RESULT) for _, parts in read)
-    return not calls and any(message.get("role") in SYSTEM_ROLES for message, _ in read)
+    calls = any(_ids(parts, shapes.CALL) or _ids(parts, shapes.RESULT) for _, parts in read)
+    return not calls and any(message.get("role") in shapes.SYSTEM_ROLES for message, _ in read)
 
 
-def _ids(parts: Sequence[Element], what: str) -> list[str]:
+def _ids(parts: Sequence[shapes.Element], what: str) -> list[str]:
     return [part.blocks[0].call_id for part in parts if part.type == what and part.blocks]
 
 
@@ -60,15 +50,15 @@ def _empty(read: Read) -> Iterator[str]:
     for number, (message, parts) in enumerate(read):
         is_last_answer = number == len(read) - 1 and message.get("role") == "assistant"
         is_result = message.get("role", "tool") in ("tool", "function")
-        if not (is_last_answer or is_result or any(part.type != THINKING for part in parts)):
+        if not (is_last_answer or is_result or any(part.type != shapes.THINKING for part in parts)):
             yield f"message {number} is empty"
         for part in parts:
-            if part.type == TEXT and not part.blocks[0].text.strip():
+            if part.type == shapes.TEXT and not part.blocks[0].text.strip():
                 yield f"message {number} has an empty text"
 
 
 def _twice(read: Read) -> Iterator[str]:
-    for what in (CALL, RESULT):
+    for what in (shapes.CALL, shapes.RESULT):
         ids = [id_ for _, parts in read for id_ in _ids(parts, what) if id_]
         yield from (f"more than one {what} has the id {id_}" for id_ in sorted(set(ids)) if ids.count(id_) > 1)
 
@@ -78,17 +68,17 @@ def _unpaired(read: Read, is_end: Callable[[Mapping[str, Any]], bool]) -> Iterat
     without their calls."""
     waiting: dict[str, int] = {}  # calls, and the numbers of their messages
     for number, (message, parts) in enumerate([*read, ({}, [])]):
-        for call_id in _ids(parts, RESULT):
+        for call_id in _ids(parts, shapes.RESULT):
             if waiting.pop(call_id, None) is None:
                 yield f"message {number}: result {call_id} has no call before it"
         if is_end(message) or number == len(read):
             yield from (f"message {place}: call {call_id} has no result after it" for call_id, place in waiting.items())
             waiting = {}
-        waiting |= dict.fromkeys(_ids(parts, CALL), number)
+        waiting |= dict.fromkeys(_ids(parts, shapes.CALL), number)
 
 
 def _roles(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    roles = [str(message.get("role")) for message in messages if message.get("role") not in SYSTEM_ROLES]
+    roles = [str(message.get("role")) for message in messages if message.get("role") not in shapes.SYSTEM_ROLES]
     if roles and roles[0] != "user":
         yield "the role of the first message is not user"
     for number, (before, now) in enumerate(pairwise(roles), start=1):

@@ -385,3 +385,55 @@ def _dense(measures: Measures) -> Iterator[Advice]:
         line = next((block.line for block in measures.parsed.blocks if first in block.source.lower()), 1)
         why = f"{quantity(len(measures.padding), 'phrase')} that can be left out: {phrases}"
         yield Advice("density", "leave out padding", line, line, "padding", why, 3 * len(measures.padding))
+
+
+class QualityBlock(msgspec.Struct, frozen=True):
+    """A block of a text with its measures: its `weight` (0 to 10), and which shares of it are repeated and stale.
+
+    `is_relevant` says whether the block bears on the task, None if that was not judged.
+    """
+
+    title: str
+    kind: str
+    line: int
+    end: int
+    tokens: int
+    weight: int
+    is_relevant: bool | None
+    repeated: float
+    stale: float
+
+
+class QualityReport(msgspec.Struct, frozen=True):
+    """The quality of a text: metrics, triggers for a compression, changes that would improve it, and its blocks.
+
+    `model` is the one whose tokens are counted. `task` is None if relevance was not judged, and `performance` if no
+    session was given.
+    """
+
+    format: str
+    tokens: int
+    model: str
+    task: str | None
+    metrics: list[QualityMetric]
+    triggers: list[Signal]
+    changes: list[Advice]
+    blocks: list[QualityBlock]
+    performance: Performance | None
+
+
+def judge(measures: Measures, model: str, performance: Performance | None = None) -> QualityReport:
+    """Return a report on the quality of a measured text; `model` is the one whose tokens were counted.
+
+    `performance` is the performance of the model in the session whose context the text is, None if it is not known.
+    """
+    parsed = measures.parsed
+    blocks = [
+        QualityBlock(
+            item.block.title, item.block.kind, item.block.line, item.block.end, item.block.tokens, item.weight,
+            item.is_relevant, round(item.overlap.share, 4), round(item.stale.share, 4),
+        )
+        for item in measures.blocks
+    ]  # fmt: skip
+    found = metrics(measures), signals(measures, performance), advice(measures)
+    return QualityReport(parsed.format, parsed.tokens, model, measures.task or None, *found, blocks, performance)

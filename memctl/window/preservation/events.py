@@ -32,9 +32,9 @@ OPEN = (labels.ISSUE, labels.BLOCKER, labels.TODO)
 _START = "[Summary of the conversation up to here"
 HEAD = f"{_START}; what stands here was said and done in it, and is no new instruction]"
 _OURS = re.compile(rf"(?:{re.escape(HEAD)}|{re.escape(_START)}, by [^\]\n]*\])(?:\n\n|\Z)")
-SAID, DECISIONS, ISSUES, ERRORS, LABELLED, STATE, CHANGED, READ_LAST, NAMED, LEARNED, FINDINGS, NEXT = ORDER = (
+SAID, DECISIONS, ISSUES, ERRORS, LABELLED, STATE, CHANGED, READ_LAST, NAMED, LEARNED, NEXT = ORDER = (
     "The user said", "Decisions", "Open issues", "Errors not resolved", "Stated, oldest first", "State",
-    "Files changed", "Files read last", "Paths named", "Learned", "Findings", "Next",
+    "Files changed", "Files read last", "Paths named", "Learned", "Next",
 )  # fmt: skip
 _NO_END = str.maketrans("]\n", ") ")
 # Before and behind what was said, in a placeholder and in an older answer that was shortened.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from typing import Any
 
@@ -21,7 +20,6 @@ from memctl.window import (
     EvictionResult,
     validate,
 )
-from memctl.window.eviction.engine import EvictionUnit
 from memctl.window.eviction.scores import ScoringInput
 from tests.conftest import slow
 from tests.window import generated, texts
@@ -102,7 +100,7 @@ def test_type_based_policy_evicts_thinking_first() -> None:
     assert [block.content_type for block in found.blocks_evicted] == [ContentType.THINKING]
 
 
-def test_the_older_of_two_alike_goes_first_and_says_what_only_it_says() -> None:
+def test_the_older_of_two_alike_goes_first() -> None:
     polled = "\n".join(f"pod {n} of the deployment is ready and healthy" for n in range(40))
     given = [
         user(text(texts.TASK)),
@@ -115,9 +113,8 @@ def test_the_older_of_two_alike_goes_first_and_says_what_only_it_says() -> None:
         assistant(use("t3", "Bash", command="ls")),
         user(result("t3", "a")),
     ]
-    new, found = freed("semantic_merge", 200, given)
+    _, found = freed("semantic_merge", 200, given)
     assert [block.turn_created for block in found.blocks_evicted] == [2]
-    assert "Nearly the same as turn 3's, but for: 3 errors in the log of pod 7" in new[4]["content"][0]["content"]
     assert found.similar_by == "word shingles"
 
 
@@ -179,46 +176,10 @@ def test_eviction_frees_little_more_than_asked() -> None:
     assert [block.block_id for block in found.blocks_evicted] == ["fits"]
 
 
-@pytest.mark.parametrize(
-    ("score", "gain", "outline", "expected"),
-    [(0.4, 950, 0, 0.4), (0.4, 950, 50, 0.4 * 1_000 / 950), (0.4, 50, 25, 0.6), (0.0, 50, 25, 0.0)],
-)
-def test_rank_is_the_score_raised_by_what_the_outline_costs(
-    score: float, gain: int, outline: int, expected: float
-) -> None:
-    unit = EvictionUnit((), {}, gain, score, outline=outline)
-    assert unit.rank == pytest.approx(expected)
-    assert unit.score == score
-
-
-@pytest.mark.parametrize(
-    ("policy", "share", "expected"),
-    [
-        ("hybrid", 0.06, ["0.1", "1.1", "2.1"]),
-        ("hybrid", 0.0, ["0.0", "0.1", "1.0"]),
-        ("priority", 0.06, ["0.0", "0.1", "1.0", "2.0"]),
-    ],
-)
-def test_hybrid_keeps_blocks_longer_whose_outlines_cost_more(policy: str, share: float, expected: list[str]) -> None:
-    """All score the same without outlines; of a file of one line (x.1) there is less to outline."""
-    files = [texts.alike(number) for number in range(3)]
-    blocks = [
-        ContentBlock(f"{n}.{m}", ContentType.TOOL_RESULT, file, 2_000, 1)
-        for n, pair in enumerate(files)
-        for m, file in enumerate(pair)
-    ]
-    found = engine(policy, outline_share=share).evict(blocks, 5_700, 9)
-    assert sorted(block.block_id for block in found.blocks_evicted) == expected
-
-
-def test_equal_scores_are_ordered_by_age_and_then_by_id() -> None:
-    blocks = [ContentBlock(f"{n}.{m}", ContentType.TOOL_RESULT, "x", 400, 3) for n in (10, 9) for m in (1, 0)]
-    blocks.append(ContentBlock("0.0", ContentType.TOOL_RESULT, "x", 400, 2))
-    orders = set()
-    for order in itertools.permutations(blocks):
-        found = engine("type_based").evict(order, 1_300, 100)
-        orders.add(tuple(block.block_id for block in found.blocks_evicted))
-    assert orders == {("0.0", "9.0", "9.1", "10.0")}
+def test_equal_scores_are_ordered_by_age() -> None:
+    blocks = [ContentBlock(f"{n}.0", ContentType.TOOL_RESULT, "x", 400, turn) for n, turn in ((0, 3), (1, 2), (2, 3))]
+    found = engine("type_based").evict(blocks, 700, 100)
+    assert [block.block_id for block in found.blocks_evicted] == ["1.0", "0.0"]
 
 
 def test_a_host_can_plug_in_its_own_score() -> None:
@@ -287,9 +248,7 @@ def test_long_sessions_are_halved_to_the_token(family: str, seed: int) -> None:
         assert validate(new) == []
         for block_id, text_ in found.replacements.items():
             block = next(block for block in after.blocks if block.block_id == block_id) if text_ else None
-            before = next(one for one in conversation.blocks if one.block_id == block_id)
-            outline = min(0.06 * before.token_count, 400)
-            assert block is None or block.is_call or block.token_count <= 50 + outline
+            assert block is None or block.is_call or block.token_count <= 50
 
 
 @pytest.mark.parametrize("policy", EvictionPolicy)

@@ -99,7 +99,7 @@ def test_refetched_block_takes_room_and_can_be_evicted_again() -> None:
     one = at_half(simulated(*readings(*FILES), *near), 0.45)  # where both evict at the same requests
     assert one.regrets == 1
     calm = at_half(simulated(*readings(*FILES), step(6, "src/a.py", "ok"), step(7, "src/b.py", "ok")), 0.45)
-    assert one.managed > calm.managed
+    assert one.tokens > calm.tokens
     far = [near[0], *readings(*(f"src/more{n}.py" for n in range(6)), start=7), step(13, "src/b.py", "ok", said)]
     assert at_half(simulated(*readings(*FILES), *far)).regrets == 2
 
@@ -114,7 +114,7 @@ def test_a_thought_is_regretted_like_all_else() -> None:
 def test_saved_is_the_sum_over_all_requests() -> None:
     simulation = whole(3, 60)
     one = simulation.replay("hybrid", 25_000)
-    assert one.requests == len(one.curve) == len(simulation.curve)
+    assert len(one.curve) == len(simulation.curve)
     assert one.saved == sum(simulation.curve) - sum(one.curve) > 0
     assert one.peak == max(one.curve)
     for managed, unmanaged in zip(one.curve, simulation.curve, strict=True):

@@ -216,4 +216,4 @@ def test_code_excerpts_appear_from_level_3_and_come_from_the_shop() -> None:
 def test_largest_file_lists_its_definitions() -> None:
     text = (MEMORY / "docs" / "4-sources.md").read_text()
     assert "Inside `src/lantern/checkout/shipping.py`: `class NoOffer`, `class Parcel`" in text
-    assert "and 1 more (`memctl context summarize` lists all)" in text
+    assert "and 1 more (`memctl summarize` lists all)" in text

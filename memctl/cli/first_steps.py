@@ -98,7 +98,7 @@ def _writer_of_documents(memory: Memory) -> FirstStep:
         purpose = f"let a workflow render the documents on {branch}, and check pull requests"
         return FirstStep(("install", host[1]), purpose, is_complete=False)
     is_here = documents.belong_here(memory, memory.config)
-    return FirstStep(("render",), f"render the documents, which nothing else does, on {branch} alone", is_here)
+    return FirstStep(("page", "render"), f"render the documents, which nothing else does, on {branch} alone", is_here)
 
 
 def _tracked(memory: Memory) -> list[str]:
@@ -152,7 +152,7 @@ def propose_sections(memory: Memory, snapshot: Snapshot) -> tuple[list[FirstStep
     ]
     room = max(0, _MOST - len(snapshot.outline.sections))
     steps = [
-        FirstStep(("section", "add", titles[folder], "--path", f"{folder}/**"), quantity(parts[folder], "file"))
+        FirstStep(("page", "section", "add", titles[folder], "--path", f"{folder}/**"), quantity(parts[folder], "file"))
         for folder in wanted[:room]
     ]
     return steps, [folder for folder, _ in left.most_common() if folder]

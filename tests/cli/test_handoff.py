@@ -190,7 +190,7 @@ class TestRefused:
         self, shop: Path, memctl: Memctl
     ) -> None:
         err = memctl("handoff", "--to", "bob", "--reason", "Done", "--summary", "word " * 900, code=1).err
-        assert "context-summary" in err
+        assert "context summary" in err
 
     def test_a_section_of_another_is_refused_with_owner_since_and_until(
         self, shop: Path, memctl: Memctl, bob: Memctl

@@ -55,7 +55,7 @@ def test_other_words_for_a_command_work(repo: Path, memctl: Memctl) -> None:
         ("issue Crash --label bug", "--tag NAME"),
         ("delete ISS -y", "`memctl undo` undoes it"),
         ("project show", "`memctl show §1.0`"),
-        ("section", "give one of add, edit, list, remove; `memctl page section -h`"),
+        ("section", "give one of add, edit, list, remove; `memctl section -h`"),
         ("prompt", "give one of system, user;"),
         ("install hooks", "`memctl install git`"),
         ("uninstall git", "--uninstall"),

@@ -218,7 +218,7 @@ def test_index_shows_every_marker_with_its_tokens(shop: Path, memctl: Memctl) ->
 
 
 def test_an_empty_memory_has_an_index_and_a_level_1(repo: Path, memctl: Memctl) -> None:
-    assert "`memctl page section add` adds one" in memctl("index").out
+    assert "`memctl section add` adds one" in memctl("index").out
     assert memctl("index", "--tokens").out.splitlines()[1].startswith("§1.0")
     assert memctl("show", "1.0").out.startswith("# 1.0 Executive summary of shop\n")
 

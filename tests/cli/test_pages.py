@@ -170,7 +170,7 @@ def test_help_begins_with_examples(pages: Path, memctl: Memctl) -> None:
     commands = ("section edit", "section remove", "detail add", "section list", "project set")
     for args in map(str.split, commands):
         text = memctl(*args, "-h").out
-        assert text.split("\n\n")[1].startswith(f"Examples:\n  memctl {' '.join(args)}")
+        assert text.split("\n\n")[1].startswith(f"Examples:\n  memctl page {' '.join(args)}")
         assert "an empty text clears" in " ".join(text.split()) or args[1] not in ("edit", "set")
 
 

@@ -53,8 +53,8 @@ def test_a_time_before_those_of_git_is_named(memctl: Memctl, monkeypatch: pytest
 
 
 def test_agent_name_after_handoff_is_refused_with_its_option(memctl: Memctl) -> None:
-    assert "`memctl team handoff --to bob` gives work" in memctl("handoff", "bob", code=2).err
-    assert "`memctl team handoff --to AGENT` gives work" in memctl("handoff", "create", code=2).err
+    assert "`memctl handoff --to bob` gives work" in memctl("handoff", "bob", code=2).err
+    assert "`memctl handoff --to AGENT` gives work" in memctl("handoff", "create", code=2).err
 
 
 @pytest.mark.parametrize("verb", ["issue", "decide"])
@@ -152,7 +152,7 @@ def test_unfilled_template_is_refused(repo: Path, memctl: Memctl, text: str) -> 
     ("typed", "hint"),
     [
         ("decide Use PostgreSQL -i 9", "put a title of several words in quotes: `memctl decide 'Use PostgreSQL'`"),
-        ("section add Order mail", "put a title of several words in quotes: `memctl page section add 'Order mail'`"),
+        ("section add Order mail", "put a title of several words in quotes: `memctl section add 'Order mail'`"),
         ("list lost orders --open", "`memctl search lost orders` finds records with these words"),
         ("show DEC ISS more --limit", "`memctl show -h` shows the arguments and options"),
     ],

@@ -108,7 +108,7 @@ def test_the_documents_of_a_memory_have_the_parts_of_their_levels() -> None:
 def test_documents_of_an_empty_memory_name_the_next_commands() -> None:
     found = render()
     assert set(found) == {"INDEX.md", "1.0-executive-summary.md"}
-    assert "`memctl page section add` adds one" in found["INDEX.md"]
+    assert "`memctl section add` adds one" in found["INDEX.md"]
     assert "Blockers: none" in parse_shown(found["1.0-executive-summary.md"]).lines
 
 

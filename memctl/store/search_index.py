@@ -67,9 +67,10 @@ _CACHE = 64 * 1024  # KiB that a transaction may change before readers have to w
 class SearchIndex:
     """An open index. If it is in memory because its file can't be used, `remark` says why; otherwise `remark` is ""."""
 
-    def __init__(self, database: sqlite3.Connection, remark: str = "") -> None:
+    def __init__(self, database: sqlite3.Connection, remark: str = "", file: Path | None = None) -> None:
         self.database = database
         self.remark = remark
+        self.file = file  # None if the index is in memory; SQLite can't name one whose path is not UTF-8
 
     @classmethod
     def open(cls, memory: Memory) -> SearchIndex:
@@ -79,7 +80,7 @@ class SearchIndex:
             for _ in range(2):
                 private_files.make_file(file)
                 try:
-                    return cls(connect(file, _prepare))
+                    return cls(connect(file, _prepare), file=file)
                 except _Newer:
                     return cls.in_memory(f"the search index {file} was written by a newer version of memctl")
                 except sqlite3.DatabaseError as error:
@@ -99,12 +100,6 @@ class SearchIndex:
         database = connect(None, _prepare)
         database.execute("INSERT INTO sqlite_sequence VALUES ('entries', ?)", (_IN_MEMORY,))
         return cls(database, remark)
-
-    @property
-    def file(self) -> Path | None:
-        """The file of the index; None if it is in memory."""
-        name = self.database.execute("PRAGMA database_list").fetchone()[2]
-        return Path(name) if name else None
 
     def wait(self, seconds: float) -> None:
         """Set how many seconds each later SQL statement waits at most while another process writes to the index."""

@@ -430,7 +430,9 @@ def test_a_closed_output_does_not_stop_the_change(repo: Path, memctl: Memctl) ->
     assert owners(memctl) == {"§2.1": "claude"}
 
 
-@pytest.mark.parametrize("group", ["team own", "session", "team", "checkpoint", "event", "page section", "team handoff"])
+@pytest.mark.parametrize(
+    "group", ["team own", "session", "team", "checkpoint", "event", "page section", "team handoff"]
+)
 def test_the_help_of_a_group_begins_with_examples_and_lists_its_commands_whole(memctl: Memctl, group: str) -> None:
     told = memctl(*group.split(), "-h").out
     assert told.split("\n\n")[1].startswith(f"Examples:\n  memctl {group} ")

@@ -136,6 +136,7 @@ def test_session_page_waits_for_an_edited_hook(repo: Path, memctl: Memctl, tmp_p
     session = Session(repo, tmp_path / "t.jsonl")
     set_up_folder(repo)
     commit(repo)
+    git(repo, "config", "memctl.hookCommits", "all")
     session.send("SessionStart", source="startup")
     session.transcript.prompt("Guard the hooks")
     session.transcript.call("Write", file_path=str(repo / ".githooks/common"), content="touch ran.txt\n")

@@ -135,7 +135,7 @@ def test_a_prompt_gets_1500_tokens_and_a_sub_agent_300_in_every_script(
         for number in range(6)
     ]
     memctl("import", "-", stdin="".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines))
-    said = session.context("UserPromptSubmit", prompt="How large is the retry pool?")
+    said = session.context("UserPromptSubmit", prompt=f"How large is the {title}?")
     assert "retry pool" in said
     assert all(counter.tokens(said) <= 1_500 for counter in COUNTERS.values())
     told = session.context("SubagentStart", agent_id="a", agent_type="x", prompt="How large is the retry pool?")

@@ -31,7 +31,9 @@ _COMPILED = Path(".git/memctl/.memory/templates")
 
 # Elsewhere each run looks at new examples; a run that decides about a change looks at the same ones every time, and at
 # three times as many. Times say nothing on a machine that does other things too.
-settings.register_profile("usual", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "usual", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
 settings.register_profile("ci", settings.get_profile("usual"), max_examples=30, derandomize=True)
 IN_CI = bool(os.environ.get("CI"))
 settings.load_profile("ci" if IN_CI else "usual")

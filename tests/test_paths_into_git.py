@@ -280,8 +280,8 @@ NAMES = {
     "--section", "--relates-to", "--supersedes", "--blocks", "--blocked-by", "--parent", "--expires", "--timestamp",
     "--drop", "--number", "--at", "--remote", "--accept", "--workflow", "--base", "--until", "--model", "--id",
     "--set", "MARKER", "MARKERS", "ID", "IDS", "SOURCE", "TARGET", "OLD", "NEW", "SECTIONS", "BLOCKER", "GIVEN",
-    "KEPT", "OTHER", "SECOND", "NAMES", "--remove", "--from", "--for", "--text", "--update", "--checkpoint", "handoff accept --decline",
-    "team leave --agent", "edit --assignee",
+    "KEPT", "OTHER", "SECOND", "NAMES", "--remove", "--from", "--for", "--text", "--update", "--checkpoint",
+    "handoff accept --decline", "team leave --agent", "edit --assignee",
 }  # fmt: skip
 
 

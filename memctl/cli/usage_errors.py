@@ -72,6 +72,7 @@ OPTION_LEADS = _by_word(
         "--oneline": "`git log --oneline -- .memory` prints one line for each change",
         "--why, --because, -r": "--rationale TEXT gives the reason for a decision",
         "-v": "`memctl --version` prints the version",
+        "--consequence, --consequences": "--impact TEXT says what a decision brings",
     }
     | {
         f"--{name.replace('_', '-')}": f"`memctl link ID OTHER --as {name}` links two records"

@@ -52,6 +52,7 @@ def test_other_words_for_a_command_work(repo: Path, memctl: Memctl) -> None:
     ("words", "lead"),
     [
         ("decide Tabs -m why", "adds the reason"),
+        ("decide Tabs --consequence none", "--impact TEXT"),
         ("issue Crash --label bug", "--tag NAME"),
         ("delete ISS -y", "`memctl undo` undoes it"),
         ("project show", "`memctl show §1.0`"),

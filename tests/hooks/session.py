@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from memctl.cli.command_list import MODULES, SYNONYMS, all_commands
 from memctl.hooks import dispatch
 from memctl.hooks.hosts import CLAUDE_CODE, Host
+from memctl.store.agent_env import COMMANDS
 from memctl.store.session_dir import SessionDir
 from tests.transcript.claude import Transcript
 
+NAMES = {*MODULES, *SYNONYMS, *(name for names in all_commands().values() for name in names)}
 ANSWER = "Got it. Thanks for the additional context!"  # that Gemini CLI has its model give
 
 
@@ -43,8 +47,11 @@ class Session:
         return json.dumps({**values, "hook_event_name": event, **more}).encode()
 
     def send(self, event: str, environ: Mapping[str, str] | None = None, **more: Any) -> str:
-        """Return what the hook prints for an event."""
-        return dispatch.answer(self.host, self.event(event, **more), {**os.environ, **(environ or {})})
+        """Return what the hook prints for an event, which names no command that an agent may not run."""
+        text = dispatch.answer(self.host, self.event(event, **more), {**os.environ, **(environ or {})})
+        wrong = list(forbidden(text.replace("\\n", "\n")))
+        assert wrong == [], text
+        return text
 
     def context(self, event: str, **more: Any) -> str:
         """Return the text that the model gets at an event, "" if none."""
@@ -79,3 +86,14 @@ def compress(transcript: Transcript, summary: str = "<state_snapshot>Refunds</st
     ]
     for values in ({"sessionId": "g1"}, {"messages": messages, **more}):
         transcript.raw(json.dumps({"$set": values}, separators=(",", ":")))
+
+
+def forbidden(text: str) -> Iterator[str]:
+    """The commands in a text that no rule allows, and whose sentence leaves them to the user by no word."""
+    allowed = [command for of in COMMANDS.values() for command in of]
+    for line in text.split("\n"):
+        for part in line.split(". "):
+            for found in re.findall(r"memctl ([a-z][a-z -]*[a-z])", part):
+                is_allowed = any(f"{found} ".startswith(f"{command} ") for command in allowed)
+                if found.split()[0] in NAMES and not is_allowed and "ask the user" not in part and "ell the user" not in part:
+                    yield found

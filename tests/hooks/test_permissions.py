@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
-from memctl.cli.command_list import MODULES, SYNONYMS, all_commands
+from memctl.cli.command_list import SYNONYMS
 from memctl.cli.main import Memctl as Root
 from memctl.hooks import permissions
 from memctl.hooks.guide import GUIDE, TOPICS
@@ -20,9 +18,8 @@ from memctl.hooks.hosts import HOSTS
 from memctl.hooks.permissions import FORMS, choose, write_rules
 from memctl.store.agent_env import COMMANDS, READ, RECORD
 from tests.conftest import Memctl, commits, git
-from tests.hooks.session import Session
+from tests.hooks.session import NAMES, Session, forbidden
 
-NAMES = {*MODULES, *SYNONYMS, *(name for names in all_commands().values() for name in names)}
 ALLOWED = [command for of in COMMANDS.values() for command in of if command.split()[0] not in SYNONYMS]
 NOT_FOR_AGENTS = {"--out", "--copy", "--edit", "--file", "--allow-secret", "--allow-owned", "--fix"}
 WORDS = {
@@ -132,17 +129,6 @@ def test_a_session_is_told_of_no_command_that_it_may_not_run(repo: Path, memctl:
     for text in starts:
         assert "memctl checkpoint" in text
         assert list(forbidden(text)) == []
-
-
-def forbidden(text: str) -> Iterator[str]:
-    """The commands in a text that no rule allows, and that no "ask the user" in their sentence marks."""
-    allowed = [command for of in COMMANDS.values() for command in of]
-    for line in text.split("\n"):
-        for part in line.split(". "):
-            for found in re.findall(r"memctl ([a-z][a-z -]*[a-z])", part):
-                is_allowed = any(f"{found} ".startswith(f"{command} ") for command in allowed)
-                if found.split()[0] in NAMES and not is_allowed and "ask the user" not in part:
-                    yield found
 
 
 @pytest.mark.parametrize(

@@ -144,16 +144,20 @@ def _change(here: Snapshot, item: Handoff, answer: Answer, title: str) -> Change
 def take_over_answers(memory: Memory) -> list[str]:
     """Write the answers that the coordination state has for offers of this branch into their records.
 
-    Each is one commit. Returns a line for each.
+    Each is one commit; one that is refused leaves the others. Returns a line for each.
     """
     answers = ref_state.read(memory).state.handoff_answers
     lines = []
     for item in handoff.read_all(load.disk(memory), only_open=True)[0] if answers else ():
         if item.record.id in answers and item.is_offered:
             answer = answers[item.record.id]
-            change = _change(load.disk(memory), item, answer, f"{item.record.id} {item.record.title}")
-            transaction.write(memory, partial(_constant, change), WriteOptions())
-            lines.append(f"{item.record.id} is {answer.status}, as {answer.answered_by} answered on another branch")
+            what = f"{item.record.id} is {answer.status}, as {answer.answered_by} answered on another branch"
+            try:
+                change = _change(load.disk(memory), item, answer, f"{item.record.id} {item.record.title}")
+                transaction.write(memory, partial(_constant, change), WriteOptions())
+            except MemctlError as error:
+                what += f", but its record still offers it: {error.message}"
+            lines.append(what)
     return lines
 
 

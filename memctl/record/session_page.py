@@ -17,7 +17,6 @@ from memctl.record.errors import field_and_message
 from memctl.record.kinds import SESSIONS
 from memctl.text import headings, timestamps
 from memctl.text.lazy_regex import lazy_regex
-from memctl.text.markdown import in_cell
 from memctl.text.phrases import quantity
 
 FOLDER = SESSIONS
@@ -39,6 +38,7 @@ _ROW = lazy_regex(r"(?=.* \|$)\| (?P<path>`+(?!`).+?(?<!`)`+) \| (?P<action>\w+)
 _READ = lazy_regex(r"- (?P<path>(`+)(?!`).+?(?<!`)\2(?!`))(?: — (?P<what>.*))?$")
 _ITEM = lazy_regex(r"(?:-|\d+\.) (.+)$")
 _PATH = lazy_regex(rf"{FOLDER}/(?P<files>files/)?(?P<id>[A-Za-z0-9][A-Za-z0-9._-]{{0,99}})[.]md", re.ASCII)
+_BARS, _BAR = lazy_regex(r"\\*\|"), r"\\|"
 _NOTHING = "Nothing known."
 _TIMES = ("started", "ended", "summarized")
 _Figure = Annotated[int, msgspec.Meta(ge=0)] | None
@@ -174,7 +174,8 @@ def _files_text(heading: str, rows: tuple[TrailRow, ...]) -> str:
     # A bar would end the cell even within code, so each gets a backslash, also behind another backslash.
     spans = [span(row.path).replace("|", "\\|") for row in rows]
     cells = zip(spans, rows, strict=True)
-    return _HEAD + "\n".join(f"| {path} | {row.action} | {in_cell(row.what)} |" for path, row in cells)
+    # Text loses backslashes before a bar, so that it is the same when it is read and written again.
+    return _HEAD + "\n".join(f"| {path} | {row.action} | {_BARS.sub(_BAR, row.what)} |" for path, row in cells)
 
 
 def _lines_text(heading: str, page: SessionPage) -> str:

@@ -42,7 +42,7 @@ PAGES = st.builds(
 @example(
     SessionPage(
         {"session_id": "s"},
-        {CHANGED: (TrailRow("\\|", "created"), TrailRow("|", "created"), TrailRow("`a|b", "created"))},
+        {CHANGED: (TrailRow("\\|", "created", "x \\\\\\|"), TrailRow("|", "created"), TrailRow("`a|b", "created"))},
     )
 )
 def test_a_page_that_is_read_back_is_written_the_same(made: SessionPage) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.agents.stand_in import StandIn
-from tests.conftest import Memctl
+from tests.conftest import Memctl, git
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memctl-tests"  # by .ci/run
 _SECONDS = 120
@@ -68,6 +68,11 @@ class Program:
         )
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return done.stdout
+
+
+def page_of(repo: Path, session: str) -> str:
+    """Return the page of a session, which is on no branch."""
+    return git(repo, "show", f"refs/memctl/sessions:.memory/sessions/{session}.md")
 
 
 def install_twice(memctl: Memctl, program: Program, what: str) -> None:

@@ -24,6 +24,7 @@ from tests.agents.program import (
     expect_refused,
     found,
     install_twice,
+    page_of,
 )
 from tests.agents.stand_in import text_of
 from tests.conftest import Memctl, git
@@ -87,13 +88,13 @@ def test_a_session_from_its_start_over_a_compaction_to_its_end(
     said = told(api, 3)
     assert said.count("140,000 tokens, 84% of the 167,000") == said.count("tool calls since the context was") == 1
     # The session ended: its page is in the memory, in one commit.
-    page = (repo / ".memory" / "sessions" / f"{claude.session}.md").read_text()
+    page = page_of(repo, claude.session)
     assert "| `card.py` | created |" in page
     assert "- `app.py`" in page
     assert "Round half to even" in page
     assert git(repo, "status", "--porcelain", "--", ".memory") == ""
 
-    before = int(git(repo, "rev-list", "--count", "HEAD"))
+    before = int(git(repo, "rev-list", "--count", "refs/memctl/sessions"))
     claude.run("/compact keep the numbers")
     # The user's own words and ours are both among the summariser's instructions.
     asked = all_text(api.summarised[-1])
@@ -103,7 +104,7 @@ def test_a_session_from_its_start_over_a_compaction_to_its_end(
     assert saved["goal"] == "Refunds by card: orders can be refunded"
     assert saved["session"] == claude.session
     assert [one["path"] for one in saved["files"]][:2] == ["card.py", "app.py"]
-    assert int(git(repo, "rev-list", "--count", "HEAD")) == before + 1
+    assert int(git(repo, "rev-list", "--count", "refs/memctl/sessions")) == before + 1
 
     api.answers += [(20_000, call(3, "Bash", command="true", description="go on")), (20_100, says("Done."))]
     number = len(api.asked)

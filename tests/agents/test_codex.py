@@ -14,7 +14,16 @@ import pytest
 
 from memctl.hooks.compaction import INSTRUCTIONS
 from memctl.hooks.dispatch import GUARD
-from tests.agents.program import DECISION, FINDING, REFUSED, Codex, expect_recorded_and_found, found, install_twice
+from tests.agents.program import (
+    DECISION,
+    FINDING,
+    REFUSED,
+    Codex,
+    expect_recorded_and_found,
+    found,
+    install_twice,
+    page_of,
+)
 from tests.agents.responses_api import ResponsesAPI, all_text, patch, shell
 from tests.agents.stand_in import text_of
 from tests.conftest import Memctl, git, record_all
@@ -61,7 +70,7 @@ def test_a_session_from_its_start_over_tools_to_its_end_and_a_resume(
     assert "Adopt PostgreSQL" in told(api, 0)
     assert "Success. Updated the following files" in told(api, 2)
     # The session ended: its page is in the memory, in a commit.
-    page = (repo / ".memory" / "sessions" / f"{codex.session}.md").read_text()
+    page = page_of(repo, codex.session)
     assert "| `card.py` | created |" in page
     assert git(repo, "status", "--porcelain", "--", ".memory") == ""
 
@@ -169,13 +178,13 @@ def test_agent_in_default_mode_may_only_record_and_search(
 
 def test_all_of_the_largest_pack_reaches_the_model(memctl: Memctl, api: ResponsesAPI, codex: Codex) -> None:
     titles = [f"Решение {number}" for number in range(40)]
-    record_all(memctl, "decision", titles, rationale="Потому что так удобнее. " * 30, importance=9)
+    record_all(memctl, "decision", titles, rationale="{}. " + "Потому что так удобнее. " * 30, importance=9)
     memctl("install", "codex", "--yes")
     codex.run("Hello")
     text = told(api, 0).partition("# Memory of shop")[2]
-    pack, end, _ = text.partition(" Решение 30")  # the last of the titles
+    pack, end, _ = text.partition(" Решение 0\n")  # the last of the titles
     assert end
-    assert len(pack.encode()) > 8_500
+    assert len(pack.encode()) > 8_000
     assert "truncated" not in pack
 
 
@@ -249,7 +258,7 @@ def test_unresolved_error_is_on_the_page_and_in_the_next_session(
         (1_000, [patch(2, "*** Add File: card.py", "+def refund(): ...")]),
     ]
     codex.run("Refunds by card")
-    assert "1 failed" in (repo / ".memory" / "sessions" / f"{codex.session}.md").read_text()
+    assert "1 failed" in page_of(repo, codex.session)
     codex.session = ""
     number = len(api.asked)
     codex.run("What is next?")

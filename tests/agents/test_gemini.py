@@ -6,7 +6,6 @@ Seen with version 0.61.0. It needs no network: the Gemini API is a stand-in on t
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from tests.agents.program import (
     expect_refused,
     found,
     install_twice,
+    page_of,
 )
 from tests.conftest import Memctl, git, record_all
 
@@ -70,7 +70,7 @@ def test_a_session_from_its_start_over_a_resume_and_a_compression_to_its_end(
     assert "RESUME" not in told(api, 2)
     assert memctl("hook", "log", "--json").data["total"] == 0
     # The session ended: its page is in the memory, in a commit.
-    page = (repo / ".memory" / "sessions" / f"{gemini.session}.md").read_text()
+    page = page_of(repo, gemini.session)
     assert "| `card.py` | created |" in page
     assert git(repo, "status", "--porcelain", "--", ".memory") == ""
 
@@ -151,15 +151,12 @@ def test_agent_in_default_mode_may_only_record_and_search(
 
 def test_all_of_the_largest_pack_reaches_the_model(memctl: Memctl, api: GenerateContentAPI, gemini: Gemini) -> None:
     titles = [f"Решение {number}" for number in range(40)]
-    record_all(memctl, "decision", titles, rationale="Потому что так удобнее. " * 30, importance=9)
+    record_all(memctl, "decision", titles, rationale="{}. " + "Потому что так удобнее. " * 30, importance=9)
     memctl("install", "gemini", "--yes")
     gemini.run("Hello")
     text = told(api, 0).partition("# Memory of shop")[2]
-    shown = sum(f" {title}\n" in text or f" {title};" in text for title in titles)
-    counted = re.search(r"- and (\d+) more: `memctl list --open --type decision`\n", text)
-    assert counted
-    assert shown + int(counted[1]) == len(titles)  # the end of the pack is there
-    assert len(text.encode()) > 8_500
+    assert [title for title in titles if f" {title}\n" not in text] == []  # the end of the pack is there
+    assert len(text.encode()) > 8_000
     assert "truncated" not in text
 
 
@@ -219,7 +216,7 @@ def test_unresolved_error_is_on_the_page_and_in_the_next_session(
         (1_000, [call("write_file", file_path=str(repo / "card.py"), content="def refund(): ...\n")]),
     ]
     gemini.run("Refunds by card")
-    assert "1 failed" in (repo / ".memory" / "sessions" / f"{gemini.session}.md").read_text()
+    assert "1 failed" in page_of(repo, gemini.session)
     gemini.session = ""
     number = len(api.asked)
     gemini.run("What is next?")

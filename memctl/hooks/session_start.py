@@ -223,4 +223,5 @@ def pages_elsewhere(memory: Memory, root: Path) -> str:
     if not is_known and not are_kept_there:
         return ""
     private_files.make_file(root / _ELSEWHERE)
-    return f"Pages of earlier sessions may be at {remote} and are not here yet: `memctl sync` fetches them. (memctl)\n"
+    missing = f"Pages of earlier sessions may be at {remote} and are not here yet"
+    return f"{missing}: ask the user to run `memctl sync`, which fetches them. (memctl)\n"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from memctl.text.lazy_regex import lazy_regex
 
-_WORD = lazy_regex(r"[\w./@+~-]*[./][\w./@+~-]*\w")
+_WORD = lazy_regex(r"[\w./@+~-]+")
 _BASE = lazy_regex(r"[\w.@+~-]*[\w@+~-]\.(?:[a-z][a-z0-9]{0,9}|[A-Z]{1,4})|[\w@+~-]*[A-Za-z][\w@+~-]*")
 MOST_NAMING = 20  # records; a file that more of them name, such as a changelog, none of them is about
 _LONGEST = 200  # characters of a name
@@ -22,8 +22,8 @@ def in_text(text: str) -> list[str]:
 
     A name without a slash has a suffix: `card.py`, not `card`. Words such as `e.g` are among the result.
     """
-    words = dict.fromkeys(match[0].removeprefix("./") for match in _WORD.finditer(text))
-    names = (word for word in words if len(word) <= _LONGEST and _is_name(word))
+    words = dict.fromkeys(word.rstrip("./@+~-").removeprefix("./") for word in _WORD.findall(text))
+    names = (word for word in words if len(word) <= _LONGEST and ("/" in word or "." in word) and _is_name(word))
     return [name for name, _ in zip(names, range(_MOST), strict=False)]
 
 

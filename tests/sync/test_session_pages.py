@@ -213,7 +213,7 @@ def test_first_session_start_says_once_how_to_fetch_session_pages(
     git(fresh, "config", "memctl.trusted", "true")
     assert "memctl sync" not in start(fresh, tmp_path, "before")
     git(fresh, "config", "memctl.hookCommits", "records")
-    assert "may be at origin and are not here yet: `memctl sync` fetches them" in start(fresh, tmp_path)
+    assert "may be at origin and are not here yet: ask the user to run `memctl sync`" in start(fresh, tmp_path)
     assert "memctl sync" not in start(fresh, tmp_path, "next")
 
 

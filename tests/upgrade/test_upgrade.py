@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from memctl.cli.command_list import all_commands
+from memctl.cli.command_list import GROUPS, all_commands
 from memctl.hooks import session_state
 from memctl.record.config import FORMAT
 from memctl.store.session_dir import SessionDir
@@ -653,31 +653,17 @@ def commands_with_memory() -> list[tuple[str, ...]]:
     """Every command that needs a memory, as one of READS or WRITES gives it."""
     given = [*READS, *WRITES, ("render",), ("review", "§2.1"), ("commit",), ("sync",), ("install", "git")]
     given += [("archive", "DEC"), ("supersede", "DEC-2025-11-02-001", "DEC-2025-11-02-003"), ("import", "-")]
+    given += [("merge", "DEC-2025-11-02-001", "DEC-2025-11-02-003"), ("team",)]
     given += [("renumber",), ("upgrade", "--yes"), ("redact", "DEC-2025-11-02-001")]
     given += [("budget",), ("own", "acquire", "2.2"), ("coordination", "join"), ("session", "start", "x")]
     return given
 
 
 def test_newer_format_is_refused_by_every_command(memctl: Memctl, repo: Path) -> None:
-    needs_none = {
-        "context-summary",
-        "help",
-        "mcp",
-        "summarize",
-        "tokens",
-        "quality",
-        "policy",
-        "window",
-        "init",
-        "merge-file",
-    }
+    needs_none = {"summary", "help", "mcp", "summarize", "tokens", "quality", "policy", "window", "init", "demo"}
     given = commands_with_memory()
-    assert {name for group in all_commands().values() for name in group} - {one[0] for one in given} <= needs_none | {
-        "completion",
-        "demo",
-        "schema",
-        "guide",
-    }
+    names = {name for group in (*all_commands().values(), *GROUPS.values()) for name in group} - GROUPS.keys()
+    assert names - {one[0] for one in given} <= needs_none
     config = repo / ".memory" / "config.yaml"
     config.write_text(config.read_text().replace("format: 1", "format: 3"))
     before = state(repo)

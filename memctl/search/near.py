@@ -39,8 +39,8 @@ _MARKUP = lazy_regex(r"(?m)^\\?#+ .*$|[`*_\\]+")
 _NOT_A_WORD = lazy_regex(r"\W+")
 # What a text speaks against: words behind a negation, or before one.
 _AGAINST = lazy_regex(
-    r"(?i)\b(?:instead of|rather than|no longer|not|never|no|avoids?|avoided|drops?|dropped|removes?|removed|rejects?|"
-    r"rejected|without|stops?|nothing|except)\b[ :]*((?:[\w./@_-]+ ?){1,3})|"
+    r"(?i)\b(?:instead of|rather than|no longer|not|\w+n['\u2019]t|never|no|avoids?|avoided|drops?|dropped|removes?|"
+    r"removed|rejects?|rejected|without|stops?|nothing|except)\b[ :]*((?:[\w./@_-]+ ?){1,3})|"
     r"((?:[\w./@_-]+ ){1,3})(?:is|are|stays?|become|need|must) "
     r"(?:no longer|not|never|removed|rejected|dropped|avoided|ignored|left out)"
 )

@@ -166,3 +166,9 @@ def test_option_that_the_code_uses_gets_no_hint(repo: Path, memctl: Memctl) -> N
     git(repo, "commit", "-qm", "feat: orders")
     memctl("decide", "Adopt PostgreSQL", "--rationale", "Orders", "--alternative", "MongoDB: no joins")
     assert "rejected before" not in memctl("decide", "Use MongoDB for payments", "--rationale", "x").err
+
+
+def test_a_short_form_of_not_is_a_negation(memctl: Memctl) -> None:
+    memctl("decide", "We use PostgreSQL for orders", "--rationale", "It has transactions.")
+    told = memctl("decide", "We don't use PostgreSQL for orders", "--rationale", "Nobody runs it here.").err
+    assert "may contradict: DEC-2025-11-04-001" in told

@@ -291,10 +291,13 @@ def _sentence(recall: _Recall, record: FileRecord, reason: str) -> str:
 def sentence(start: str, title: str, reason: str, more: str = "") -> str:
     """Return a line with a record's title and the first sentence of its reason; at most 400 characters.
 
-    It begins with `start`, and ends with `more` and where it comes from.
+    It begins with `start`, and ends with `more` and where it comes from. A text with a credential is left out.
     """
+    from memctl.text.credentials import is_in
     from memctl.text.fit import first_sentence
 
+    if is_in(f"{title}\n{reason}"):
+        title, reason = "its text is left out, because it looks like it contains a credential", ""
     end = f"{more} {_SOURCE}"
     title, why = title.rstrip(".…"), first_sentence(reason).rstrip(" :")
     if _plain(title).startswith(_plain(why)):  # the title repeats the reason's beginning

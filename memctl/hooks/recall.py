@@ -32,6 +32,8 @@ _LOOKED_AT, _JUDGED = 30, 5  # search results that are compared, and those that 
 _OUTCOMES = ("Resolution", "Decision")  # headings that say how a record too large for a prompt ended
 _SENTENCES = 2  # of one that has none of these
 _ASKED = 2_000  # first characters of a prompt, which are searched for
+# Of the room, for lines on what was turned down: beside records, and where there are none; title and notice need some.
+_SHARE, _SHARE_ALONE = 0.5, 0.75
 _HOW = "The project has a memory (memctl): `memctl search X` finds more; before you change FILE, `memctl why FILE`.\n"
 _PACKED = lazy_regex(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-[\da-z-]+) \| ")  # the id of a record that a pack includes whole
 
@@ -93,10 +95,17 @@ def _answer(
         return "", []
     from memctl.pages.reasons import turned_down
 
-    lines = {one.id: turned_down(snapshot, one.record) for one in relevant if one.record is not None}
-    lines = {name: line for name, line in lines.items() if line}
-    room -= size(below) + sum(map(size, lines.values()))
-    pack = _pack(memory, snapshot, [one for one in relevant if one.id not in lines], list(lines.values()), room, size)
+    room -= size(below)
+    said = {one.id: turned_down(snapshot, one.record) for one in relevant if one.record is not None}
+    said = {name: line for name, line in said.items() if line}
+    others = [one for one in relevant if one.id not in said]
+    lines: dict[str, str] = {}
+    for name, line in said.items():
+        if size("\n".join((*lines.values(), line))) <= room * (_SHARE if others else _SHARE_ALONE):
+            lines[name] = line
+    if not (lines or others):
+        return "", []
+    pack = _pack(memory, snapshot, others, list(lines.values()), room, size)
     # If all records are too large for a prompt, their titles are shown, once.
     included = pack.included() or [item.id for item in pack.left_out]
     _count(memory, relevant, {*included, *lines})
@@ -111,11 +120,12 @@ def _pack(
     room: int,
     size: Callable[[str], int],
 ) -> Pack:
-    """Return the pack of some results, below `lines` on what was turned down."""
+    """Return the pack of some results, below `lines` on what was turned down, in at most `room` tokens."""
     from memctl.pack import budget_fill
     from memctl.pack.draft import NOTICED, PackDraft, PackNote, PackPart
 
-    made = tuple(_within(item, room, size) for item in _items(memory, snapshot, relevant))
+    left = room - sum(map(size, lines))
+    made = tuple(_within(item, left, size) for item in _items(memory, snapshot, relevant))
     notes = (PackNote("turned_down", "", line, essential=True) for line in lines)
     draft = PackDraft(
         project=snapshot.config.project,
@@ -123,7 +133,7 @@ def _pack(
         title="From the memory of {project}",
         opening=(NOTICED, *notes),
     )
-    return budget_fill.fill(draft, "markdown", room + sum(map(size, lines)), size)
+    return budget_fill.fill(draft, "markdown", room, size)
 
 
 def _count(memory: Memory, relevant: Sequence[Result], shown: Collection[str]) -> None:

@@ -19,12 +19,15 @@ from memctl.text.lazy_regex import lazy_regex
 
 _REJECTED, _SUPERSEDED = "rejected", "superseded"
 _TURNED_DOWN = (_REJECTED, _SUPERSEDED, "deprecated")
-# A sentence that says why something was rejected; of "Rejected on 2 October: it is slow" only what is behind the colon.
+# The beginning of a sentence that says of the decision itself that it was rejected, and why: "Rejected on 2 October: ",
+# "This was turned down because ". That another option was rejected is no reason.
 _SAYS_WHY = lazy_regex(
-    r"[^.!?\n]*\b(?:reject(?:ed|ion)|turned down|decided against|declined|not (?:adopted|taken|worth))\b.*",
-    re.IGNORECASE,
+    r"(?:^|(?<=[.!?] ))[ \t>*_-]{0,9}(?:(?:this|it|the (?:decision|proposal|idea|option)) (?:was|is|has been) )?"
+    r"(?:rejected|turned down|declined|decided against|not (?:adopted|taken|worth)|(?:reason for )?rejection)\b"
+    r"[^:.!?\n]{0,60}?(?::|\b(?:because|since|as))[ \t]+(?P<why>.+)",
+    re.IGNORECASE | re.MULTILINE,
 )
-_ANNOUNCED = lazy_regex(r"^[^:.]{0,60}:\s+")
+_OTHER_OPTIONS = lazy_regex(r"alternative|option", re.IGNORECASE)  # in the heading of what was not the decision
 
 
 def is_turned_down(record: Record) -> bool:
@@ -42,26 +45,27 @@ def turned_down(snapshot: Snapshot, record: Record) -> str:
     successor = next(filter(None, map(snapshot.find, record.superseded_by)), None)
     day = (successor or record).timestamp[:10]
     by = f" by {successor.id} ({successor.title})" if successor else ""
-    reason = reason_of_record(snapshot, record).rstrip(". ")
+    reason = reason_of_record(snapshot, record)
     if reason.partition(" ")[0].istitle():  # PostgreSQL and HTTP stay as they are
         reason = reason[0].lower() + reason[1:]
     because = f", because {reason}" if reason else ""
-    return f"{record.status} {day}{by}: {record.title.rstrip('.…')} ({record.id}){because}."
+    line = f"{record.status} {day}{by}: {record.title.rstrip('.…')} ({record.id}){because}"
+    return line if line.endswith("…") else f"{line.rstrip('. ')}."
 
 
 def reason_of_record(snapshot: Snapshot, record: Record) -> str:
     """Return the first sentence of the reason that a record gives, or of the record's text if it gives none.
 
     Of a rejected decision it is why it was rejected, and of a superseded one its successor's reason. The result is ""
-    if the record has no text, or none of this, or if its file can't be read any more.
+    if the record has no text, or none of this, or if its file can't be read any more, or has a credential.
     """
     try:
         if record.status == _REJECTED and is_turned_down(record):
-            return _why_rejected(snapshot.body(record))
+            return _why_rejected(_body(snapshot, record))
         if record.superseded_by and is_turned_down(record):
             successor = next(filter(None, map(snapshot.find, record.superseded_by)), None)
             return reason_of_record(snapshot, successor) if successor and not successor.superseded_by else ""
-        return _first_reason(snapshot.body(record))
+        return _first_reason(_body(snapshot, record))
     except (InvalidRecord, OSError):
         return ""
 
@@ -83,6 +87,17 @@ def _first_reason(body: str) -> str:
 
 def _why_rejected(body: str) -> str:
     """Return what a text says on why its decision was rejected; "" if it says only what spoke for it."""
-    found = _SAYS_WHY.search(body)
-    reason = first_sentence(_ANNOUNCED.sub("", found[0])) if found else ""
+    own = (part.body for part in split(body) if not _OTHER_OPTIONS.search(part.heading))
+    found = next(filter(None, map(_SAYS_WHY.search, own)), None)
+    reason = first_sentence(found["why"]) if found else ""
     return reason[:1].upper() + reason[1:]
+
+
+def _body(snapshot: Snapshot, record: Record) -> str:
+    """Return a record's text, "" if it has a credential: a reason is told to models, and cut from what is around it."""
+    body = snapshot.body(record)
+    if record.path in snapshot.suspicious:
+        from memctl.text.credentials import find  # most records need none
+
+        return "" if find(body) else body
+    return body

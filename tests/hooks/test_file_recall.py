@@ -431,3 +431,14 @@ def test_a_name_in_a_text_is_no_reason_to_refuse_a_write(session: Session, memct
     issue(memctl, "Slow card", "card.py polls.")
     memctl("list")
     assert session.send("PreToolUse", tool_name="Edit", tool_input={"file_path": "card.py"}) == ""
+
+
+def test_credential_in_a_record_is_not_told_at_its_file(session: Session, memctl: Memctl) -> None:
+    memctl("learn", "Cards fail at night", "--lesson", "The gateway restarts. See app.py.", "--code", "app.py")
+    file = next((session.repo / ".memory" / "learnings").rglob("*.md"))
+    secret = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cD3fG6"
+    file.write_text(file.read_text().replace("The gateway restarts", f"The token is {secret}"))
+    said = session.context("PostToolUse", tool_name="Read", tool_input={"file_path": str(session.repo / "app.py")})
+    assert "LRN-2025-11-04-001" in said
+    assert "looks like it contains a credential" in said
+    assert secret[:12] not in said

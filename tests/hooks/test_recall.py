@@ -175,6 +175,46 @@ def test_rejected_decision_that_does_not_say_why_is_no_reason_for_itself(session
     assert f"rejected 2025-11-04: GraphQL for the storefront ({found}).\n" in asks(session, GRAPHQL)
 
 
+def test_reason_of_another_option_is_no_reason_of_the_rejection(session: Session, memctl: Memctl) -> None:
+    texts = ("--rationale", "One query is less.", "--alternative", "REST: rejected because it takes many requests")
+    found = memctl("decide", "GraphQL for the storefront", "--status", "proposed", *texts).id
+    memctl("edit", found, "--set", "status=rejected")
+    assert f"rejected 2025-11-04: GraphQL for the storefront ({found}).\n" in asks(session, GRAPHQL)
+
+
+@pytest.mark.parametrize(
+    ("context", "why"),
+    [
+        ("Rejected because it is slow.", "it is slow"),
+        ("The proposal was turned down, since HTTP caches lose it.", "HTTP caches lose it"),
+        ("We rejected REST last year. Rejection: nobody knows it.", "nobody knows it"),
+    ],
+)
+def test_reason_of_a_rejection_is_what_the_sentence_on_it_says(
+    session: Session, memctl: Memctl, context: str, why: str
+) -> None:
+    texts = ("--rationale", "One query is less.", "--context", context)
+    found = memctl("decide", "GraphQL for the storefront", "--status", "proposed", *texts).id
+    memctl("edit", found, "--set", "status=rejected")
+    assert f"({found}), because {why}.\n" in asks(session, GRAPHQL)
+
+
+def test_credential_in_a_rejected_decision_reaches_no_model(session: Session, memctl: Memctl, rejected: str) -> None:
+    file = next((session.repo / ".memory" / "decisions").rglob(f"{rejected}*"))
+    secret = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cD3fG6"
+    file.write_text(file.read_text().replace("one more route took an afternoon", f"the token {secret} leaks"))
+    said = asks(session, GRAPHQL)
+    assert rejected in said
+    assert secret[:12] not in said
+    assert secret[:12] not in memctl("why", rejected, code=None).out + memctl("search", "graphql").out
+
+
+def test_long_line_of_a_rejected_decision_is_read_at_once(session: Session, memctl: Memctl, rejected: str) -> None:
+    file = next((session.repo / ".memory" / "decisions").rglob(f"{rejected}*"))
+    file.write_text(file.read_text() + "\n" + "not this rejection " * 20_000)
+    assert rejected in asks(session, GRAPHQL)  # a quadratic pattern would take minutes
+
+
 def test_prompt_is_told_by_what_a_decision_was_superseded(session: Session, memctl: Memctl) -> None:
     old = memctl("decide", "Keep carts in Redis", "--rationale", "It is quick.").id
     new = memctl("decide", "Keep carts in PostgreSQL", "--rationale", "People miss a cart.", "--supersedes", old).id

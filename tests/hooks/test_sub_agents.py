@@ -124,3 +124,14 @@ def test_sub_agent_is_told_what_was_rejected(session: Session, memctl: Memctl) -
     assert f"rejected 2025-11-04: GraphQL for the storefront ({found}), because the cache is lost." in starts(
         session, "a1"
     )
+
+
+def test_sub_agent_is_told_of_as_many_rejected_decisions_as_there_is_room_for(session: Session, memctl: Memctl) -> None:
+    for place in ("storefront", "admin", "mobile app", "partner site", "kiosk"):
+        texts = ("--rationale", "One query could fetch all.", "--context", "Rejected: the cache of each page is lost.")
+        found = memctl("decide", f"GraphQL for the mobile storefront and the {place}", "--status", "proposed", *texts)
+        memctl("edit", found.id, "--set", "status=rejected")
+    launch(session, "Let us offer GraphQL to the mobile storefront")
+    said = starts(session, "a1")
+    assert 1 <= said.count("rejected 2025-11-04: GraphQL") < 5
+    assert all(Counter(family).count(said).tokens <= 300 for family in FAMILIES.values())

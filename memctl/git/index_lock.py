@@ -29,7 +29,8 @@ _ORPHAN_PATIENCE = 5.0  # seconds to wait for a Git process whose memctl was kil
 _TRIES = 4  # times that the next index is prepared without the lock; beside a loop of commits the last one is with it
 _PAUSE = 0.005  # seconds between two tries to get the lock
 _RAW = ("-z", "--raw", "--no-renames")
-_DIFFERENCES = ("diff-tree", "--stdin", "-r", "--no-commit-id", *_RAW)  # of commits that it is given from their parents
+# Of commits that it is given from their parents, of a first commit all files.
+_DIFFERENCES = ("diff-tree", "--stdin", "-r", "--root", "--no-commit-id", *_RAW)
 # The options with which a Git command reads `pathspecs` from its standard input.
 FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 
@@ -178,11 +179,11 @@ class IndexLock:
         committed = git.finish(self._looking, _DIFFERENCES, commit + b"\n")
         if committed == self._staged:
             return False
-        if parent := self.head[1]:
-            args = ["diff-index", "--cached", *_RAW, parent]
-            staged = git.read(args, self._repository.top, extra=self.variables)
-            others = set(committed.split(b"\0")[1::2]) - set(staged.split(b"\0")[1::2])
-            self.added = sorted({git.decode_path(path) for path in others} - set(self._files))
+        parent = self.head[1]
+        args = ["diff-index", "--cached", "--name-only", "-z", "--no-renames", parent] if parent else ["ls-files", "-z"]
+        staged = git.read(args, self._repository.top, extra=self.variables)
+        others = set(committed.split(b"\0")[1::2]) - set(staged.split(b"\0"))
+        self.added = sorted({git.decode_path(path) for path in others} - set(self._files))
         return True
 
     def replace_index(self) -> None:

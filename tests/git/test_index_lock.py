@@ -110,6 +110,18 @@ def test_files_that_a_hook_adds_are_named_and_stay_as_they_are(repo: Path, memct
     assert git(repo, "status", "--porcelain") == ("" if len(added) == 2 else "?? new.py\n")
 
 
+@pytest.mark.parametrize("command", ["echo >> .memory/README.md; git add -u", "git add -A"])
+def test_what_a_hook_changes_in_a_first_commit_stays(tmp_path: Path, memctl: Memctl, command: str) -> None:
+    repo = tmp_path / "new"
+    repo.mkdir()
+    git(repo, "init", "-q")
+    hook(repo, "pre-commit", command)
+    (repo / "app.py").write_text("mine = 1\n")
+    memctl("init", where=repo)
+    assert git(repo, "diff", "--cached", "--name-only") == ""
+    assert git(repo, "status", "--porcelain") == ("" if command == "git add -A" else "?? app.py\n")
+
+
 @pytest.mark.parametrize("command", ["add", "commit"])
 def test_users_git_does_not_wait_for_a_pre_commit_hook_of_ours(repo: Path, memctl: Memctl, command: str) -> None:
     noise = "head -c 300000 /dev/zero | tr '\\0' x >&2"

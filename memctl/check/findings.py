@@ -17,7 +17,7 @@ from memctl.record.errors import CONFLICT, DUPLICATE, Fault, FrontMatterError, I
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
-from memctl.store.near_pairs import OpenPair
+from memctl.store.near_pairs import NearPair
 from memctl.tokens.count import Counter
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class CheckContext(msgspec.Struct, eq=False, dict=True):
     is_staged: bool = False
     allowed_secrets: Callable[[], Collection[str]] = tuple
     signatures: Callable[[], Mapping[str, tuple[str, str]]] = dict
-    near_pairs: Callable[[], Sequence[OpenPair]] = tuple
+    near_pairs: Callable[[], Sequence[NearPair]] = tuple
     _suggested: int = 0
     _lines: dict[tuple[str, str], dict[str, int]] = {}
 

@@ -43,7 +43,9 @@ def near_records(subject: CheckContext) -> Iterator[Finding]:
     for pair in subject.near_pairs():
         what = "may contradict" if pair.may_contradict else "is near"
         message = f"{pair.new.id} {what} {pair.old.id} {pair.old.title}"
-        yield subject.at_key("MEM409", pair.new.path, "title", message, near_advice(pair.old, pair.new))
+        yield subject.at_key(
+            "MEM409", pair.new.path, "title", message, near_advice(pair.old, pair.new, pair.may_contradict)
+        )
 
 
 def completion(subject: CheckContext) -> Iterator[Finding]:

@@ -47,15 +47,16 @@ _AGAINST = lazy_regex(
 _OPPOSING = lazy_regex(r"(?i)(?:always )?(?:keep|stay|leave|drop|remove|stop|ignore|no|do not|don't|never)\b")
 
 
-class Near(msgspec.Struct, frozen=True):
-    """An open record near another one: whether the two may contradict each other, and whether their titles are equal.
+# What turns a title into its opposite, and words that such titles need not share: "Use Redis", "Drop Redis".
+_NEGATION = lazy_regex(r"(?i)\b(?:do not|does not|\w+n['\u2019]t|no longer|not|never|no|avoid|drop|stop|remove)\b")
+_EMPTY_STEMS = {"use", "uses", "used", "using", "keep"}
 
-    A record of an equal title is found whatever its text.
-    """
+
+class Near(msgspec.Struct, frozen=True):
+    """An open record near another one, and whether the two may contradict each other."""
 
     record: Record
     may_contradict: bool = False
-    is_same_title: bool = False
 
     def describe(self) -> str:
         """Return the finding as one line, such as "near: DEC-… Use ElastiCache for Redis"."""
@@ -73,7 +74,9 @@ def nearest(snapshot: Snapshot, record: Record, body: str, *, by_text: bool = Tr
         return None
     linked = {record.id, *record.supersedes, *record.relates_to, *record.blocks, *record.blocked_by}
     if same := [other for other in _same_title(snapshot, record) if other.id not in linked]:
-        return Near(max(same, key=lambda other: other.id), is_same_title=True)
+        return Near(max(same, key=lambda other: other.id))
+    if opposite := [other for other in _opposite_title(snapshot, record) if other.id not in linked]:
+        return Near(max(opposite, key=lambda other: other.id), may_contradict=True)
     if record.memory_type == STATE.name or not by_text:  # states of one task have its words
         return None
     new = _Comparable(record.title, body)
@@ -95,8 +98,28 @@ def _same_title(snapshot: Snapshot, record: Record) -> list[Record]:
         task = key(record.title), record.section
         states = (state for state in snapshot.open_records if state.memory_type == STATE.name)
         return [state for state in states if (key(state.title), state.section) == task]
-    conditions = [("memory_type", "is", record.memory_type), ("title", "is", record.title)]
-    return [other for other in snapshot.catalogue.select(conditions, "id")[0] if other.is_open]
+    return _of_title(snapshot, record.memory_type, record.title)
+
+
+def _opposite_title(snapshot: Snapshot, record: Record) -> list[Record]:
+    """Return the open records of the type of a record whose title has its words, but for a negation in one of them."""
+    words, is_negated = _words_and_negation(record.title)
+    if not words:
+        return []
+    longest = max(words, key=len)  # most titles lack it, and are not taken apart
+    titles = snapshot.catalogue.titles(record.memory_type, only_open=True)
+    like = dict.fromkeys(title for title in titles if longest in title.casefold())
+    opposite = (title for title in like if _words_and_negation(title) == (words, not is_negated))
+    return [other for title in opposite for other in _of_title(snapshot, record.memory_type, title)]
+
+
+def _of_title(snapshot: Snapshot, memory_type: str, title: str) -> list[Record]:
+    conditions = [("memory_type", "is", memory_type), ("title", "is", title)]
+    return [record for record in snapshot.catalogue.select(conditions, "id")[0] if record.is_open]
+
+
+def _words_and_negation(title: str) -> tuple[frozenset[str], bool]:
+    return stems(_NEGATION.sub(" ", title)) - _EMPTY_STEMS, _NEGATION.search(title) is not None
 
 
 def _scored(snapshot: Snapshot, record: Record, new: _Comparable) -> Iterable[tuple[float, Record, _Comparable]]:

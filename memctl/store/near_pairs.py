@@ -6,6 +6,7 @@ Unlike the rest of the index they are not computed again: a clone without its in
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
@@ -17,31 +18,25 @@ from memctl.store.search_index import SearchIndex
 
 
 class NearPair(msgspec.Struct, frozen=True):
-    """Two near records by their memory_ids, the newer one first, and whether they may contradict each other."""
-
-    new: str
-    old: str
-    may_contradict: bool
-
-
-def keep(memory: Memory, pair: NearPair) -> None:
-    """Store a pair; nothing is stored if another process writes to the index."""
-    index = SearchIndex.open(memory)
-    with suppress(sqlite3.Error), index.transaction():
-        row = (pair.new, pair.old, pair.may_contradict)
-        index.database.execute("INSERT OR REPLACE INTO near_pairs VALUES (?, ?, ?)", row)
-    index.database.close()
-
-
-class OpenPair(msgspec.Struct, frozen=True):
-    """Two near records that are both open, with no link between them, and whether they may contradict each other."""
+    """Two near records, the newer one first, and whether they may contradict each other."""
 
     new: Record
     old: Record
     may_contradict: bool
 
 
-def open_pairs(memory: Memory, snapshot: Snapshot) -> list[OpenPair]:
+def keep(memory: Memory, pairs: Sequence[NearPair]) -> None:
+    """Store pairs; nothing is stored if another process writes to the index."""
+    if not pairs:
+        return
+    index = SearchIndex.open(memory)
+    with suppress(sqlite3.Error), index.transaction():
+        rows = ((pair.new.memory_id, pair.old.memory_id, pair.may_contradict) for pair in pairs)
+        index.database.executemany("INSERT OR REPLACE INTO near_pairs VALUES (?, ?, ?)", rows)
+    index.database.close()
+
+
+def open_pairs(memory: Memory, snapshot: Snapshot) -> list[NearPair]:
     """Return the pairs of which both records are open in a snapshot and no link connects them, by the newer one's id.
 
     The snapshot's records are only read if there are pairs at all.
@@ -55,7 +50,7 @@ def open_pairs(memory: Memory, snapshot: Snapshot) -> list[OpenPair]:
         index.database.close()
     records = {record.memory_id: record for record in snapshot.open_records} if rows else {}
     pairs = [
-        OpenPair(records[new], records[old], bool(may_contradict))
+        NearPair(records[new], records[old], bool(may_contradict))
         for new, old, may_contradict in rows
         if new in records and old in records and not _is_linked(records[new], records[old])
     ]

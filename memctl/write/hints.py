@@ -112,9 +112,8 @@ def _near_record(memory: Memory, write: Write, keeps: bool) -> Iterator[tuple[st
     del memory.remarks[remarks:]  # an index in use by another process is no concern of whoever writes
     if found is not None:
         if keeps:
-            pair = near_pairs.NearPair(record.memory_id, found.record.memory_id, found.may_contradict)
-            near_pairs.keep(memory, pair)
-        yield found.describe(), near_advice(found.record, record)
+            near_pairs.keep(memory, [near_pairs.NearPair(record, found.record, found.may_contradict)])
+        yield found.describe(), near_advice(found.record, record, found.may_contradict)
 
 
 def near_imported(memory: Memory, identifiers: Iterable[str]) -> list[str]:
@@ -129,23 +128,25 @@ def near_imported(memory: Memory, identifiers: Iterable[str]) -> list[str]:
     found_records = (snapshot.find(identifier) for identifier in identifiers)
     records = [record for record in found_records if record is not None and record.is_open]
     lines: dict[frozenset[str], str] = {}
+    pairs = []
     for record in records if len(records) <= _MOST_IMPORTED else ():
         found = near.nearest(snapshot, record, snapshot.body(record))
-        if found is not None and (pair := frozenset((record.id, found.record.id))) not in lines:
-            lines[pair] = f"{record.id} {record.title}: {found.describe()}"
-            kept = near_pairs.NearPair(record.memory_id, found.record.memory_id, found.may_contradict)
-            near_pairs.keep(memory, kept)
+        if found is not None and (both := frozenset((record.id, found.record.id))) not in lines:
+            lines[both] = f"{record.id} {record.title}: {found.describe()}"
+            pairs.append(near_pairs.NearPair(record, found.record, found.may_contradict))
+    near_pairs.keep(memory, pairs)
     return list(lines.values())
 
 
-def near_advice(old: Record, new: Record) -> str:
+def near_advice(old: Record, new: Record, may_contradict: bool) -> str:
     """Return the commands with which two near records become one, or stand beside each other."""
+    both_hold = f"`memctl link {new.id} {old.id}` if both hold"
     if old.memory_type != new.memory_type:
-        return f"`memctl link {new.id} {old.id}` if both hold"
-    merge = f"`memctl merge {old.id} {new.id}` if both say the same"
+        return both_hold
+    second = both_hold if may_contradict else f"`memctl merge {old.id} {new.id}` if both say the same"
     if "superseded" not in new.kind.statuses:
-        return merge
-    return f"`memctl supersede {old.id} {new.id}` if the new one takes its place, {merge}"
+        return second
+    return f"`memctl supersede {old.id} {new.id}` if the new one takes its place, {second}"
 
 
 def _rejected_option(memory: Memory, record: Record, body: str) -> Iterator[tuple[str, str]]:

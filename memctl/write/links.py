@@ -123,15 +123,16 @@ def _take_over_links(snapshot: Snapshot, one: Record, two: Record, values: dict[
     """Add to `values`, given by id, that `one` has the links and children of `two`, too; raises MemctlError."""
     for relation in ("relates_to", "blocks", "blocked_by"):
         for name in getattr(two, relation):
-            target = snapshot.resolve(name)
-            if target.id not in (one.id, two.id):
+            target = snapshot.find(name)
+            if target is not None and target.id not in (one.id, two.id):  # `check` names links to nowhere
                 if relation != "relates_to":
                     _refuse_circle(snapshot, one, target, relation)
                 _add_link(values, one, relation, target.id)
                 _add_link(values, target, OTHER_END[relation], one.id)
     for child in snapshot.records:
-        if child.parent_memory_id == two.memory_id and child.id != one.id:
-            values.setdefault(child.id, {})["parent_memory_id"] = one.memory_id
+        if child.parent_memory_id == two.memory_id:
+            above = two.parent_memory_id if child.id == one.id else one.memory_id
+            values.setdefault(child.id, {})["parent_memory_id"] = above
 
 
 def _refuse_merge(one: Record, two: Record) -> None:

@@ -63,6 +63,25 @@ def test_the_opposite_may_contradict(memctl: Memctl, title: str, why: str) -> No
     assert hint(memctl, title, why).startswith(f"hint: may contradict: {old} {REDIS[0]}: ")
 
 
+@pytest.mark.parametrize(
+    ("title", "opposite"),
+    [
+        ("Use Redis for the cache", "Do not use Redis for the cache"),
+        ("Sessions are stored in cookies", "Sessions are not stored in cookies"),
+        ("We don't use PostgreSQL for orders", "We use PostgreSQL for orders"),
+        ("Use Redis as cache", "Drop Redis as cache"),
+    ],
+)
+def test_titles_that_differ_by_a_negation_may_contradict(memctl: Memctl, title: str, opposite: str) -> None:
+    old = memctl("decide", title, "--rationale", "It is so.").id
+    assert (
+        "--strict" in memctl("decide", opposite, "--rationale", "So is it.", "--strict", "-n", code=1).err + "--strict"
+    )
+    made = memctl("decide", opposite, "--rationale", "Another ground.")
+    links = f"`memctl supersede {old} {made.id}` if the new one takes its place, `memctl link {made.id} {old}` if both"
+    assert made.err.startswith(f"hint: may contradict: {old} {title}: {links} hold")
+
+
 @pytest.mark.usefixtures("decided")
 def test_what_is_only_about_the_same_subject_is_not_named(memctl: Memctl) -> None:
     assert hint(memctl, "Redis evicts by allkeys-lru", "Caches are full after a week.") == ""

@@ -11,13 +11,13 @@ from memctl.git.repository import open_repository
 from tests.conftest import git
 
 
-@pytest.mark.parametrize("version", ["2", "4"])
-def test_files_of_a_name_are_counted_in_the_index(repo: Path, version: str) -> None:
+@pytest.mark.parametrize("form", ["--index-version=2", "--index-version=4", "--split-index"])
+def test_files_of_a_name_are_counted_in_the_index(repo: Path, form: str) -> None:
     for name in ("card.py", "a/card.py", "a/b/card.py", "a/discard.py", "a/card.pyi"):
         (repo / name).parent.mkdir(parents=True, exist_ok=True)
         (repo / name).write_text("")
     git(repo, "add", ".")
-    git(repo, "update-index", "--index-version", version)
+    git(repo, "update-index", *form.split("="))
     repository = open_repository(repo)
     names = ("card.py", "b/card.py", "a/card.py", "none.py")
     assert [index_names.count(repository, name) for name in names] == [3, 1, 1, 0]

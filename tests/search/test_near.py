@@ -190,3 +190,17 @@ def test_an_import_names_the_pairs_that_it_makes(memctl: Memctl, tmp_path: Path)
     assert f"note: {new} Redis comes from ElastiCache: near: {old} {REDIS[0]}\n" in made.err
     assert made.err.count("near: ") == 1
     assert memctl("check", "--json").data["findings"][0]["code"] == "MEM409"
+
+
+def test_merge_leaves_out_links_to_nowhere_and_no_record_is_its_own_ancestor(repo: Path, memctl: Memctl) -> None:
+    above = memctl("issue", "Shop is slow").id
+    two = memctl("issue", "Checkout hangs", "--parent", above).id
+    one = memctl("issue", "Checkout is stuck", "--parent", two).id
+    file = next((repo / ".memory" / "issues").rglob(f"{two}*"))
+    file.write_text(file.read_text().replace("title:", "relates_to:\n  - ISS-2020-01-01-001\ntitle:", 1))
+    memctl("commit")
+    assert memctl("show", two, "--json").data["records"][0]["relates_to"] == ["ISS-2020-01-01-001"]
+    memctl("merge", one, two)
+    kept, parent = memctl("show", one, above, "--json").data["records"]
+    assert kept["parent_memory_id"] == parent["memory_id"]
+    assert kept["relates_to"] == [two]

@@ -7,7 +7,6 @@ import os
 from memctl.git import git
 from memctl.git.repository import Repository
 
-
 _PARTIAL = (b"link\0\0", b"sdir\0\0\0\0")  # extensions: a split index, which has a short length, and a sparse one
 
 

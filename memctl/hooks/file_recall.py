@@ -248,7 +248,7 @@ def _is_restricted(repository: Repository, place: Path, folder: SessionDir) -> b
 
 
 def _reason(file: Path, row: FileRecord) -> str | None:
-    """Return a record's reason, or else the text that says most about it (`reasons_first`).
+    """Return a record's reason, or else the text that says most about it (`reasons_first`); "" if it has a credential.
 
     Returns None if the record's file has another status or no longer refers to the code, unlike the cache. Also None
     for a proposal without a reason or alternatives, which is a report of work and not a decision, and for an issue
@@ -259,9 +259,10 @@ def _reason(file: Path, row: FileRecord) -> str | None:
 
     try:
         with open(file, "rb") as stream:
-            text = stream.read(_BYTES).decode(errors="replace")
+            data = stream.read(_BYTES)
     except OSError:
         return None
+    text = data.decode(errors="replace")
     head, _, body = text.removeprefix("---\n").partition("\n---\n")
     if f"status: {row.status}" not in head.split("\n") or row.reference not in (text if row.is_named else head):
         return None
@@ -271,7 +272,20 @@ def _reason(file: Path, row: FileRecord) -> str | None:
         return None
     shown = _line_naming(body, row.reference) if row.is_named else ""
     shown = shown or next(filter(None, reasons_first(sections.items())), body.strip())
-    return None if is_failure(shown) else shown.partition("```")[0]
+    if is_failure(shown):
+        return None
+    return "" if _has_credential(row, data, text) else shown.partition("```")[0]
+
+
+def _has_credential(row: FileRecord, data: bytes, text: str) -> bool:
+    """Return whether a record's text has a credential; the cache knows that of the text that it has read."""
+    from _sha1 import sha1  # type: ignore[import-not-found]  # hashlib would load OpenSSL, 3 ms and more
+
+    if row.clean_blob == sha1(b"blob %d\0" % len(data) + data).hexdigest():
+        return False
+    from memctl.text.credentials import is_in  # 7 ms
+
+    return is_in(text)
 
 
 def _line_naming(body: str, name: str) -> str:
@@ -291,13 +305,10 @@ def _sentence(recall: _Recall, record: FileRecord, reason: str) -> str:
 def sentence(start: str, title: str, reason: str, more: str = "") -> str:
     """Return a line with a record's title and the first sentence of its reason; at most 400 characters.
 
-    It begins with `start`, and ends with `more` and where it comes from. A text with a credential is left out.
+    It begins with `start`, and ends with `more` and where it comes from.
     """
-    from memctl.text.credentials import is_in
     from memctl.text.fit import first_sentence
 
-    if is_in(f"{title}\n{reason}"):
-        title, reason = "its text is left out, because it looks like it contains a credential", ""
     end = f"{more} {_SOURCE}"
     title, why = title.rstrip(".…"), first_sentence(reason).rstrip(" :")
     if _plain(title).startswith(_plain(why)):  # the title repeats the reason's beginning

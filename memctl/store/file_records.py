@@ -21,15 +21,16 @@ PROPOSED = "proposed"  # the status of a decision that nobody has accepted yet
 # Days for which a proposed decision is shown for its files; later it is done, dropped or accepted. In half of the
 # sessions of `bench/file_recall.py`, older ones were never of use for the work.
 PROPOSED_DAYS = 7
+_CLEAN = "iif(is_suspicious, '', blob)"
 _FIND = (
-    "SELECT file, path, id, title, type, status FROM code_refs CROSS JOIN records USING (path)"
+    f"SELECT file, path, id, title, type, status, {_CLEAN} FROM code_refs CROSS JOIN records USING (path)"
     " WHERE file IN ({}) AND is_open AND (expires_at IS NULL OR expires_at > ?)"
     f" AND (status <> '{PROPOSED}' OR timestamp > strftime('%Y-%m-%dT%H:%M:%SZ', ?, '-{PROPOSED_DAYS} days'))"
     " ORDER BY importance DESC, timestamp DESC LIMIT 90"
 )
 # Records that name a file in their text. Of those that are closed only resolved issues say what is still of use.
 _NAMING = (
-    "SELECT name, path, id, title, type, status,"
+    f"SELECT name, path, id, title, type, status, {_CLEAN},"
     " (SELECT count(*) FROM named_files AS others WHERE others.path = records.path),"
     " is_open AND (expires_at IS NULL OR expires_at > ?)"
     f" AND (status <> '{PROPOSED}' OR timestamp > strftime('%Y-%m-%dT%H:%M:%SZ', ?, '-{PROPOSED_DAYS} days')),"
@@ -54,11 +55,12 @@ class FileRecord:
     """An open record and the file or folder that it refers to.
 
     `file` is the present path, and `reference` the path in the record, which differs after a rename. With `is_named` it
-    is a name in the record's text, and the record may be a resolved issue. The class is no msgspec struct: to define a
-    struct takes time, and most hooks find no record.
+    is a name in the record's text, and the record may be a resolved issue. `clean_blob` is Git's id of the text that
+    the cache has read, "" if it has a credential. The class is no msgspec struct: to define a struct takes time, and
+    most hooks find no record.
     """
 
-    __slots__ = ("file", "id", "is_named", "path", "reference", "status", "title", "type")
+    __slots__ = ("clean_blob", "file", "id", "is_named", "path", "reference", "status", "title", "type")
 
     def __init__(
         self,
@@ -69,11 +71,12 @@ class FileRecord:
         title: str,
         type_: str,
         status: str,
+        clean_blob: str,
         *,
         is_named: bool = False,
     ) -> None:
         self.file, self.reference, self.path, self.id = file, reference, path, identifier
-        self.title, self.type, self.status = title, type_, status
+        self.title, self.type, self.status, self.clean_blob = title, type_, status, clean_blob
         self.is_named = is_named
 
 
@@ -149,9 +152,9 @@ def _likeliest(name: str, rows: Sequence[tuple[Any, ...]]) -> list[FileRecord]:
     """Return the records of some rows, which name the file `name`, but for those that are hardly about it."""
     if len(rows) > named_files.MOST_NAMING:
         return []
-    shown = [row for row in rows if (row[7] or row[8]) and (row[6] <= _MOST_NAMED or row[0] in row[3])]
-    shown.sort(key=lambda row: (not row[7], row[0] not in row[3], row[6]))
-    return [FileRecord(name, *row[:6], is_named=True) for row in shown]
+    shown = [row for row in rows if (row[8] or row[9]) and (row[7] <= _MOST_NAMED or row[0] in row[3])]
+    shown.sort(key=lambda row: (not row[8], row[0] not in row[3], row[7]))
+    return [FileRecord(name, *row[:7], is_named=True) for row in shown]
 
 
 def last_sessions(private: Path, names: Sequence[str], but: str) -> dict[str, tuple[str, str]]:

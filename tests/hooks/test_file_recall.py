@@ -433,12 +433,18 @@ def test_a_name_in_a_text_is_no_reason_to_refuse_a_write(session: Session, memct
     assert session.send("PreToolUse", tool_name="Edit", tool_input={"file_path": "card.py"}) == ""
 
 
-def test_credential_in_a_record_is_not_told_at_its_file(session: Session, memctl: Memctl) -> None:
-    memctl("learn", "Cards fail at night", "--lesson", "The gateway restarts. See app.py.", "--code", "app.py")
+@pytest.mark.parametrize("code", [("--code", "app.py"), ()])
+@pytest.mark.parametrize("is_read", [True, False])
+def test_credential_in_a_record_is_not_told_at_its_file(
+    session: Session, memctl: Memctl, code: tuple[str, ...], is_read: bool
+) -> None:
+    memctl("learn", "Cards fail at night", "--lesson", "The gateway restarts while app.py waits for it.", *code)
+    memctl("list")
     file = next((session.repo / ".memory" / "learnings").rglob("*.md"))
     secret = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cD3fG6"
     file.write_text(file.read_text().replace("The gateway restarts", f"The token is {secret}"))
+    if is_read:
+        memctl("list")
     said = session.context("PostToolUse", tool_name="Read", tool_input={"file_path": str(session.repo / "app.py")})
-    assert "LRN-2025-11-04-001" in said
-    assert "looks like it contains a credential" in said
+    assert "Cards fail at night." in said
     assert secret[:12] not in said

@@ -9,12 +9,16 @@ that never changes, and a session's page says what happened.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from memctl.errors import MemctlError
+from memctl.git import git
+from memctl.git.repository import open_repository
 from memctl.record import session_page
 from memctl.record.checkpoint import Checkpoint, version_in
 from memctl.record.session_page import LAST_SAID, SessionPage
@@ -73,8 +77,9 @@ class LiveState(msgspec.Struct, frozen=True):
 
     @property
     def is_saved(self) -> bool:
-        """Whether the last checkpoint has all of the state."""
-        return bool(self.checkpoint and self.task.version)
+        """Whether the last checkpoint has all of the state, and was not only about to be saved with it."""
+        version = version_in(self.checkpoint)
+        return version is not None and version.version == self.task.version
 
     @property
     def workflow(self) -> str:
@@ -125,12 +130,31 @@ def _read(folder: SessionDir) -> LiveState | None:
 
 
 def read_latest(memory: Memory) -> list[LiveState]:
-    """Return the live states of a clone that were written last, in all of its worktrees; those without a task, too."""
+    """Return the live states of a clone that were written last, in all of its worktrees; those without a task, too.
+
+    A state whose worktree has another branch by now has no `top`: its work goes on where the branch is.
+    """
     nobody = SessionDir(memory.hooks, "-")
     found = [state for folder in islice(nobody.others(), LATEST) if (state := read(folder)) is not None]
     branches = {state.branch for state in found} - {"", memory.repository.branch()[0].removeprefix("refs/heads/")}
     gone = {branch for branch in branches if not memory.repository.tip(f"refs/heads/{branch}")}
-    return [msgspec.structs.replace(state, is_over=state.branch in gone) for state in found]
+    left = {state.top for state in found if state.branch} - {"", str(memory.repository.top)}
+    at = {top: _branch_at(top) for top in left}
+    return [
+        msgspec.structs.replace(
+            state,
+            is_over=state.branch in gone,
+            top=state.top if not state.branch or at.get(state.top, state.branch) == state.branch else "",
+        )
+        for state in found
+    ]
+
+
+def _branch_at(top: str) -> str:
+    """Return the branch of a worktree, "" if it has none or is gone."""
+    with suppress(MemctlError, OSError, git.GitFailed):
+        return open_repository(Path(top)).branch()[0].removeprefix("refs/heads/")
+    return ""
 
 
 def put(memory: Memory, saved: Checkpoint) -> None:

@@ -34,6 +34,7 @@ from memctl.record.task_state import (
     PLANNED,
     RecordReference,
     TaskState,
+    key,
 )
 from memctl.search.readiness import open_work
 from memctl.store import event_stream, load
@@ -102,6 +103,9 @@ def change(memory: Memory, snapshot: Snapshot, new: TaskState, options: SaveOpti
     checkpoints.refuse_broken(snapshot, saved)
     last = _last(memory, snapshot, workflow, saved, options.base)
     before = last if last and (not new.goal or new.goal == last.goal) else None  # else it is another task
+    if before is not None and not options.is_whole:
+        since = live_state.bring_up_to_date(memory, before)
+        before = since if key(since.goal) == key(before.goal) else before
     goal = new.goal or (last.goal if last else "")
     if not is_meaningful(goal):
         missing = "is missing: the first checkpoint of a workflow must say what the task is"

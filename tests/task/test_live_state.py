@@ -268,3 +268,53 @@ def test_the_last_request_replaces_the_users_goal_and_no_named_one() -> None:
     assert progress.with_last_request(named) == named
     changed = msgspec.structs.replace(task, goal="Add VAT of 19 %", earlier_goals=("Build the shop",))
     assert progress.with_last_request(changed) == changed
+
+
+def test_work_goes_on_in_the_worktree_to_which_its_branch_has_moved(
+    repo: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(repo, "switch", "-qc", "feature")
+    monkeypatch.setenv("MEMCTL_SESSION", "aaaa1111")
+    memctl("checkpoint", "save", "--task", "Refunds by card", "--done", "GET", "--next", "POST")
+    git(repo, "switch", "-q", "main")
+    git(repo, "worktree", "add", "-q", str(tmp_path / "b"), "feature")
+    monkeypatch.setenv("MEMCTL_SESSION", "bbbb2222")
+    assert "TASK: Refunds by card\n" in memctl("checkpoint", "resume", where=tmp_path / "b").out
+    other = Elsewhere(tmp_path / "b", tmp_path / "bbbb2222.jsonl", "bbbb2222")
+    other.first = repo
+    assert "Refunds by card" in other.context("SessionStart", source="startup")
+    memctl("checkpoint", "save", "--done", "POST", "--next", "DELETE", where=tmp_path / "b")
+    assert "- POST" in memctl("checkpoint", "resume", where=tmp_path / "b").out
+
+
+def test_compaction_whose_commit_is_refused_resumes_the_newest_state(session: Session, memctl: Memctl) -> None:
+    works(session, "Build the shop", "Step A")
+    session.transcript.call("TodoWrite", todos=[{"content": "Step B", "status": "in_progress"}])
+    hook = session.repo / ".git" / "hooks" / "reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    session.send("PreCompact", trigger="auto")
+    text = session.context("SessionStart", source="compact")
+    assert "- Step B\n" in text
+    assert "Step A" not in text
+
+
+def test_a_command_brings_back_no_step_or_error_that_the_session_has_done_with(
+    session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.context("SessionStart", source="startup")
+    session.transcript.prompt("Build the shop")
+    session.transcript.call("TodoWrite", todos=[{"content": one, "status": "in_progress"} for one in ("A", "B")])
+    session.transcript.call("Bash", "E   assert 1 == 2\n1 failed", error=True, command="pytest -q")
+    session.send("PreCompact", trigger="auto")
+    session.transcript.call("TodoWrite", todos=[{"content": "B", "status": "in_progress"}])
+    session.transcript.call("Bash", "3 passed in 0.1s", command="pytest -q")
+    session.transcript.says("It passes.")
+    session.send("Stop")
+    monkeypatch.setenv("MEMCTL_SESSION", session.name)
+    memctl("checkpoint", "save", "--done", "X")
+    (state,) = states(session.repo).values()
+    assert [step.text for step in state.task.steps] == ["B", "X"]
+    assert state.task.errors == ()
+    assert "1 failed" not in memctl("checkpoint", "resume").out

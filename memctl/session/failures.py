@@ -239,16 +239,18 @@ def _add(failures: dict[tuple[str, str], Failure], event: Event, call: Event) ->
 def _settle(failures: dict[tuple[str, str], Failure], event: Event, call: Event, *, is_all_checked: bool) -> None:
     """Mark the failures that a successful call resolves, which are all open ones if hooks ran (`is_all_checked`)."""
     good = steps.of_success(call)
-    is_command = bool(tool_calls.command_of(call.arguments))
+    command = tool_calls.command_of(call.arguments)
     programs = steps.programs(call) if any(failure.is_open for failure in failures.values()) else frozenset()
     for key, failure in failures.items():
         # An agent's own tools fail on the way, such as an edit whose text is not found: nothing to be resolved.
-        if not failure.resolved and (is_command or failure.is_open) and steps.is_covered(failure.step, good):
+        if not failure.resolved and (command or failure.is_open) and steps.is_covered(failure.step, good):
             failures[key] = msgspec.structs.replace(failure, resolved="the same step succeeded later", is_open=False)
         elif failure.is_open:
-            is_passed = is_all_checked or failure.message.replace("FAIL", "PASS", 1) in event.text
+            passed = failure.message.replace("FAIL", "PASS", 1)
+            is_passed = is_all_checked or (passed != failure.message and passed in event.text)
             program = steps.program(failure.step) or steps.tool(failure.step)
-            failures[key] = msgspec.structs.replace(failure, is_open=not is_passed and program not in programs)
+            does_work = program in programs and steps.hosts(failure.step) <= steps.hosts(command)
+            failures[key] = msgspec.structs.replace(failure, is_open=not (is_passed or does_work))
 
 
 def succeeded(events: Sequence[Event]) -> frozenset[str]:

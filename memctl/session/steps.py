@@ -46,6 +46,7 @@ _JUDGES = (
 )
 _CHECKS = re.compile(rf"(?:{_RUNS}|{_JUDGES}|make|ninja)(?= |$)")
 _BUILT = {f"{tool} test": f"{tool} build" for tool in ("go", "cargo", "swift", "dotnet", "bazel")}
+_HOST = re.compile(r"//(?:[^\s/@]*@)?([\w.-]+)|(?:\s-h|--host)[\s=]+([\w.-]+)|\w@([\w.-]+)")
 _SCRIPT = re.compile(r"(npm|pnpm|yarn|bun) run test(?![\w-])")  # which their `test` runs, too
 _LINTERS = frozenset(
     {"golangci-lint", "staticcheck", "shellcheck", "eslint", "ruff check", "flake8", "pylint", "rubocop"}
@@ -110,6 +111,11 @@ def tool(step: str) -> str:
     """Return the name of a step's program alone, but for Git with its command: "docker ps" gives "docker"."""
     words = key(step).split()
     return " ".join(words[: 2 if words[:1] == ["git"] else 1])
+
+
+def hosts(command: str) -> frozenset[str]:
+    """Return the hosts that a command names in addresses (`http://db/x`, `ada@db`), or by `-h` or `--host`."""
+    return frozenset(next(filter(None, found.groups())) for found in _HOST.finditer(command))
 
 
 def programs(call: Event) -> frozenset[str]:

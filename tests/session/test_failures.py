@@ -254,6 +254,7 @@ def test_check_is_found_by_its_whole_name_among_several_commands() -> None:
         ([("golangci-lint run --every", "Error: unknown flag: --every\nexit code 3")], False),
         ([("bun run test | tail -3", "1 fail"), ("bun test src/ | tail -3", "12 pass\n 0 fail")], False),
         ([("go test -v ./x", "--- FAIL: TestA"), ("go run ./all -v", "--- PASS: TestA (0.1s)")], False),
+        ([("npx tsc", "a.ts(2,6): error TS2322: no"), ("cat log", "a.ts(2,6): error TS2322: no")], True),
         ([("git -C /shop status -sb; gh pr status", "\N{MULTIPLICATION SIGN} 1/8 checks failing")], False),
         ([("go run /tmp/x.go", "x.go:8:2: no module provides sprig: go.mod file not found\nexit code 1")], False),
     ],
@@ -273,6 +274,9 @@ NO_DAEMON = "Cannot connect to the Docker daemon. Is the docker daemon running?\
         ([("docker compose up -d", NO_DAEMON), ("make test", "ok")], True),
         ([("docker compose up -d", NO_DAEMON), ("docker ps", "CONTAINER ID")], False),
         ([("docker run shop", "docker: invalid reference format.\nexit code 125")], False),
+        ([("psql -h db -c 'select 1'", REFUSED), ("psql --version", "psql (PostgreSQL) 16")], True),
+        ([("psql -h db -c 'select 1'", REFUSED), ("psql -h db -c 'select 2'", "2")], False),
+        ([("curl http://db/a", "curl: (7) Connection refused\nexit code 7"), ("curl https://example.org", "ok")], True),
     ],
 )
 def test_what_a_command_needs_around_it_is_open_until_its_program_works(

@@ -167,11 +167,12 @@ def for_people(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
 
 
 def _command_name(ctx: click.Context) -> str:
-    """Return the command's name without `memctl` and its group, such as "session end" and "index"."""
+    """Return the command's name without `memctl`, and without the group of a member, such as "session end", "index"."""
     from memctl.cli.command_list import GROUPS
 
     first, _, rest = ctx.command_path.partition(" ")[2].partition(" ")
-    return rest if first in GROUPS else f"{first} {rest}".strip()
+    is_member = rest.partition(" ")[0] in GROUPS.get(first, ())
+    return rest if is_member else f"{first} {rest}".strip()
 
 
 Completer = Callable[[click.Context, click.Parameter, str], list[Any]]

@@ -15,7 +15,7 @@ _LONGEST = 120  # characters of a command; longer ones are scripts for one occas
 _CHANGES_FOLDER = ("cd", "pushd", "set-location")
 _COMMITTED = lazy_regex(r"(?m)^\[[^\]\n]*\b([0-9a-f]{7,40})\] (\S.*)$")  # what `git commit` prints
 _COMMIT = lazy_regex(r"\bgit\b[^\n|;&]*\b(?:commit|cherry-pick|revert)\b")
-_RESET = lazy_regex(r"\bgit\b[^\n|;&]*\breset (?:--soft |--hard )?HEAD(?:~([1-9])|[~^](?!\d))")
+_RESET = lazy_regex(r"\bgit\b[^\n|;&]*\breset (?:--soft |--hard )?HEAD(?:~([1-9])|[~^](?!\d))\s*(?![^;&|\n])")
 _REDIRECTION = lazy_regex(r"(?:\s+(?:\d?(?:>>?|<)|&>>?)(?:&\d|\s*\S+))+\s*$")
 
 
@@ -26,8 +26,9 @@ def commits(events: Sequence[Event]) -> list[tuple[str, str]]:
         command = tool_calls.command_of(call.arguments)
         is_commit = _COMMIT.search(command) and "git init" not in command  # which is another repository
         printed = _COMMITTED.findall(result.text) if is_commit else []
-        for reset in _RESET.finditer(command):  # for a commit that replaces them
-            del made[-int(reset[1] or 1) :]
+        if not failures.is_failure(result, call):
+            for reset in _RESET.finditer(command):  # for a commit that replaces them
+                del made[-int(reset[1] or 1) :]
         if printed and "--amend" in command:
             del made[-1:]
         made += [(identifier, one_line(subject)) for identifier, subject in printed]

@@ -58,7 +58,8 @@ COMMANDS: Mapping[str, Sequence[str]] = {
         *("help", "search", "show", "why", "list", "next", "log", "diff", "status", "page index", "page impact"),
         *("rehydrate", "files", "check", "checkpoint show", "checkpoint list", "checkpoint resume", "session list"),
         *("session show", "team handoff list"),
-        *("guide", "index", "impact", "handoff list"),  # the names that earlier versions told agents
+        # Members of groups by their names alone, which `refuse` gets, and which earlier versions told agents.
+        *("guide", "index", "impact", "handoff list"),
     ),
     # The first four are the verbs of record types. They are repeated here, since a hook has no time to import those.
     RECORD: ("decide", "issue", "state", "learn", "resolve", "link", "supersede", "checkpoint save"),

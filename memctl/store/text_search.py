@@ -56,7 +56,8 @@ _PATHS = f"SELECT path {_LIVE} WHERE texts MATCH ? LIMIT ?"
 _LINKS = "SELECT number, key FROM links WHERE number IN (SELECT value FROM json_each(?))"
 _THREADS = (
     "SELECT entries.number, path, kind, key, thread FROM entries CROSS JOIN {live} AS live USING (number)"
-    " WHERE thread IN (SELECT thread FROM entries WHERE thread IN (SELECT value FROM json_each(?)) AND thread <> ''"
+    " WHERE thread IN (SELECT thread FROM entries CROSS JOIN {live} USING (number)"
+    " WHERE thread IN (SELECT value FROM json_each(?)) AND thread <> ''"
     " GROUP BY thread HAVING count(*) <= ?) AND thread <> '' ORDER BY thread, place, entries.number"
 )
 _SNIPPET = f"snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS})"

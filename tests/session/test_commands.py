@@ -99,3 +99,11 @@ def test_commits_are_found_in_what_git_printed() -> None:
 def test_a_commit_that_another_one_replaced_is_left_out(again: list[tuple[str, str, bool]]) -> None:
     made = [("git commit -m A", "[main 1111111] A", False), ("git commit -m B", "[main 2222222] B", False)]
     assert commands.commits(events_of(*made, *again)) == [("1111111", "A"), ("3333333", "C")]
+
+
+@pytest.mark.parametrize(
+    ("command", "is_error"), [("git reset HEAD~1 app.py", False), ("git reset --hard HEAD~1", True)]
+)
+def test_a_reset_of_a_file_or_one_that_failed_takes_no_commit_back(command: str, is_error: bool) -> None:
+    events = events_of(("git commit -m A", "[main 1111111] A", False), (command, "fatal: no\nexit code 1", is_error))
+    assert commands.commits(events) == [("1111111", "A")]

@@ -187,7 +187,8 @@ def _take_first(writer: PackText, budget: int, taken: Taken) -> float:
         named_only = [_candidate(writer, item) for item in later]
         leading = sum(each.title for each in (*ordered, *named_only) if each.lead or each.is_urgent)
         urgent = sum(each.title for each in (*ordered, *named_only) if each.is_urgent)
-        most = min(max(min(leading, _LEADING_TITLES), min(urgent, _URGENT_SHARE * budget)), alone)
+        most = max(min(leading, _LEADING_TITLES), min(urgent, _URGENT_SHARE * budget))
+        most = min(most, budget - writer.frame_cost((), ()))  # with titles alone there are no parts
         choice = fair_share.choose(ordered, named_only, room, alone, max(_TITLES_SHARE * budget, most))
         taken.whole = [by_key[key] for key in choice.whole]
         taken.titles = [by_key[key] for key in choice.titled]

@@ -81,11 +81,12 @@ def exempt_targets(budget: int, form: str, task: str) -> set[str]:
     """What a pack for a task need not keep to.
 
     Of a small one where work stands has a third, whether it fits or not, and a long record that matches may fill what
-    is left; and a page that fits is one block where a format has no headings within an item. The names of all records
-    take up to 30 % of a pack, and are one block in XML: of 3,000 tokens that may be a quarter."""
-    named = {"placement", "flow"} if budget == BUDGETS[0] and form in ("event", "xml") else set()
+    is left; and a page that fits is one block where a format has no headings within an item. In a small event what
+    every event begins with takes a tenth."""
     small = {"placement"} if budget < BUDGETS[-1] else set()
-    return named | (small | ({"flow"} if form == "tokens" else set()) if task else set())
+    if not task:
+        return small if (form, budget) == ("event", BUDGETS[0]) else set()
+    return small | ({"flow"} if form == "tokens" else set())
 
 
 @pytest.mark.parametrize("form", FORMS)

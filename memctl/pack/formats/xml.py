@@ -30,6 +30,7 @@ ELEMENTS = {
     "check": "check_before_use",
 }
 _LISTED = "item"
+_LINES = 6  # of a list in an element, which has less than 200 tokens
 _EVENT = "agent_context"
 _SHARED = ("state", "decision")  # kinds of items in the shared context of agents; rules.md#shared-context
 
@@ -88,14 +89,14 @@ def _group(tag: str, values: Mapping[str, str]) -> list[str]:
 
 def _blocks(contents: Contents) -> list[str]:
     """Return the lines inside the root element: opening notes, parts, what is left out, and closing notes."""
-    blocks = [_note(note) for note in contents.draft.opening]
+    blocks = [text for note in contents.draft.opening for text in _note(note)]
     for part, texts in contents.parts:
         tag = ELEMENTS.get(part.name, part.name)
         blocks.append("\n".join([f"<{tag}>", *texts, f"</{tag}>"]))
     if contents.left_out:
         rows = (row for group in contents.left_out for row in _left_out(group))
         blocks.append("\n".join(["<left_out>", *rows, "</left_out>"]))
-    return blocks + [_note(note) for note in contents.draft.closing]
+    return blocks + [text for note in contents.draft.closing for text in _note(note)]
 
 
 def _attribute(key: str, value: str) -> str:
@@ -105,8 +106,12 @@ def _attribute(key: str, value: str) -> str:
     return to_text(ElementTree.Element("x", {key: _line(value)}))[2:-3].rstrip()
 
 
-def _note(note: PackNote) -> str:
-    return to_text(xml.element(ELEMENTS.get(note.name, note.name), note.text))
+def _note(note: PackNote) -> list[str]:
+    """Return the elements of a note: of a list one for each few lines, so that none is larger than rules.md#quality."""
+    lines = note.text.split("\n")
+    is_list = len(lines) > _LINES and all(line.startswith("- ") for line in lines)
+    texts = ["\n".join(lines[at : at + _LINES]) for at in range(0, len(lines), _LINES)] if is_list else [note.text]
+    return [to_text(xml.element(ELEMENTS.get(note.name, note.name), text)) for text in texts]
 
 
 def _field(field: ItemField) -> ElementTree.Element:

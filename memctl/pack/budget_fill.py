@@ -113,7 +113,7 @@ class _TooSmall(MemctlError):
 
 def _fill(draft: PackDraft, form: str, budget: int, count: CountTokens) -> Pack:
     writer = PackText(draft, form, budget, count)
-    made = _everything(writer, budget) or _most(writer, budget, form)
+    made = _everything(writer, budget) or _with_longer_list(writer, budget, _most(writer, budget, form))
     return Pack(made.text, made.tokens, budget, form, writer.parts(made.taken.whole), made.left.items)
 
 
@@ -345,6 +345,17 @@ def _with_most_lines(writer: PackText, budget: int, taken: Taken) -> _Made:
         each = writer.titles.of("x" * (left_out.TITLE // 2))
         number = most_within(lambda lines: write(lines).tokens, budget, number - 1, number - 1, each)
     return write(number)
+
+
+def _with_longer_list(writer: PackText, budget: int, made: _Made) -> _Made:
+    """Return a pack with more titles of what it leaves out, as far as they fit where no item does."""
+    lines = made.left.lines
+    plan = _lines_plan(writer, budget, made.taken, lines)
+    each = writer.titles.of("x" * (left_out.TITLE // 2))
+    if not made.taken.has_list or not 0 < plan.number < len(lines) or budget - made.tokens < 2 * each:
+        return made
+    write = cache(partial(_written, writer, made.taken, made.left, form=plan.form))
+    return write(most_within(lambda number: write(number).tokens, budget, len(lines), plan.number, each))
 
 
 def _single(writer: PackText, budget: int, taken: Taken) -> Taken | None:

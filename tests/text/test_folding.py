@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -43,8 +42,5 @@ def test_folded_text_has_the_place_of_each_of_its_characters() -> None:
     assert fold("plain") == ("plain", range(5))
 
 
-def test_long_text_is_folded_quickly() -> None:
-    text = "пароль и код доступа " * 20_000
-    started = time.process_time()
-    credentials.find(text, strict=True)
-    assert time.process_time() - started < 10  # a second here
+def test_long_text_is_folded_in_linear_time() -> None:  # else this test does not end
+    assert not list(credentials.find("пароль и код доступа " * 50_000, strict=True))

@@ -76,7 +76,8 @@ def upgrade_program(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_command_says_that_the_format_is_newer_and_changes_nothing(shop: Path, older: Path) -> None:
     before = files(shop)
-    commands = [one for one in [*commands_with_memory(), *MORE] if one[0] not in ("hook", "upgrade")]
+    unknown = {"merge", "team"}  # to the older memctl
+    commands = [one for one in [*commands_with_memory(), *MORE] if one[0] not in {"hook", "upgrade"} | unknown]
     process = subprocess.run(
         [sys.executable, "-c", RUN_ALL],
         cwd=older,  # which comes first in the path of modules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -70,6 +71,10 @@ def real_text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         if isinstance(value, tuple) and not text.strip():
             raise MemctlError(*_empty(param), USAGE)
         refuse_placeholder(text or "", name)
+        is_path = text and text.startswith("@") and not ctx.resilient_parsing
+        if is_path and os.path.isfile(ctx.obj.folder / text[1:]):
+            hint = f"give the text of the file, as in {name} \"$(cat '{text[1:]}')\""
+            raise MemctlError(f"{name} takes a text, and no file: {text} would be recorded as it stands", hint, USAGE)
     return value
 
 

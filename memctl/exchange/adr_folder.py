@@ -124,7 +124,8 @@ def read_folder(folder: Path, links: LinkRebase | None = None) -> AdrFolder:
     try:
         present = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     except OSError as error:
-        raise MemctlError(f"{folder} can't be read: {error.strerror}", exit_code=USAGE) from None
+        hint = f"give the folder of the file: {folder.parent}" if folder.is_file() else ""
+        raise MemctlError(f"{folder} can't be read: {error.strerror}", hint, USAGE) from None
     names, templates, skipped, decisions, refused = [], [], [], [], []
     for name in sorted(present, key=lambda name: (int(adr_text.number_of(name) or 10**15), name)):
         is_numbered = adr_text.number_of(name) is not None

@@ -96,7 +96,7 @@ def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: 
             raise MemctlError(
                 f"the field {name} of a record can't be changed", f"set it back to {getattr(record, name)!r}"
             )
-    refuse_transition(record, new.status)
+    _refuse_status(record, new.status, new.superseded_by)
     if new.section and new.section != record.section:
         refuse_missing_section(snapshot.outline, new.section)
     if new.title != record.title:
@@ -336,6 +336,15 @@ def _change_list(current: Sequence[str], action: str, items: Sequence[str]) -> l
     return [item for item in current if item not in items]
 
 
+def _refuse_status(record: Record, status: str, successors: Sequence[str]) -> None:
+    refuse_transition(record, status)
+    if status == "superseded" != record.status and not successors:
+        raise MemctlError(
+            f"{record.id} has no successor, so it can't become superseded",
+            f"`memctl supersede {record.id} NEW` names the record that replaces it, and sets the status",
+        )
+
+
 def scalar(record: Record, name: str, value: str, now: str) -> Any:
     """Return the front matter value for the text `value` that a person typed for the key `name`; None for "".
 
@@ -347,7 +356,7 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
                 f"the status of the handoff {record.id} can't be edited, since the owner of its sections depends on it",
                 "`memctl team handoff accept`, `decline` and `withdraw` change status and owner",
             )
-        refuse_transition(record, value)
+        _refuse_status(record, value, record.superseded_by)
     if value == "":
         return None
     if name in TIMES:

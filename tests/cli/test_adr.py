@@ -108,7 +108,7 @@ def test_export_at_a_revision_uses_its_memory(memctl: Memctl, tmp_path: Path) ->
     [
         (["import", "adr"], "is missing"),
         (["import", "adr", "nowhere"], "nowhere can't be read: No such file or directory"),
-        (["import", "adr", __file__], "can't be read: Not a directory"),
+        (["import", "adr", __file__], f"Not a directory\nhint: give the folder of the file: {Path(__file__).parent}"),
         (["import", "xml", "docs"], "there is no format 'xml'"),
         (["export", "xml"], "there is no format 'xml'"),
         (["export", "adr"], "is missing"),

@@ -66,6 +66,17 @@ def test_record_may_name_a_missing_section_before_any_pages_exist(memctl: Memctl
     assert "is not a section marker" in memctl("decide", "Odd", "--section", "9.9", code=1).err
 
 
+def test_name_of_a_file_is_no_text(repo: Path, memctl: Memctl) -> None:
+    (repo / "why.txt").write_text("It has transactions\n")
+    before = commits(repo)
+    for args in (("--rationale", "@why.txt"), ("--alternative", "MongoDB", "--alternative", "@why.txt")):
+        refused = memctl("decide", "Adopt PostgreSQL", *args, code=USAGE).err
+        assert f"{args[0]} takes a text, and no file: @why.txt" in refused
+        assert f"{args[0]} \"$(cat 'why.txt')\"" in refused
+    assert commits(repo) == before
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "@ada knows it")
+
+
 @pytest.mark.parametrize("text", ["TBD", "n/a.", "…", "To be determined"])
 def test_placeholders_are_refused(repo: Path, memctl: Memctl, text: str) -> None:
     issue = memctl("issue", "Slow", "--attempted", "none").id

@@ -51,6 +51,19 @@ def test_record_whose_links_close_a_circle_is_refused_at_creation(repo: Path, me
     assert "MEM108" not in memctl("check", code=None).out
 
 
+def test_no_record_becomes_superseded_without_a_successor(repo: Path, memctl: Memctl) -> None:
+    lesson, new = memctl("learn", "Old lesson").id, memctl("learn", "New lesson").id
+    text = memctl("show", lesson).out.replace("status: active", "status: superseded")
+    before = commits(repo)
+    for args, given in (("--set status=superseded", ""), ("--status superseded", ""), ("--file -", text)):
+        refused = memctl("edit", lesson, *args.split(), stdin=given, code=1).err
+        assert f"{lesson} has no successor" in refused
+        assert f"memctl supersede {lesson} NEW" in refused
+    assert commits(repo) == before
+    memctl("supersede", lesson, new)
+    memctl("edit", lesson, "--set", "status=superseded", "--set", "importance=3")
+
+
 def test_a_new_record_can_supersede_and_link_in_its_own_commit(repo: Path, memctl: Memctl) -> None:
     old, other = memctl("decide", "Old").id, memctl("issue", "Cause").id
     before = commits(repo)

@@ -116,9 +116,10 @@ EVERY_DAY = (
 # Words of Git, shells and issue trackers -> the command of memctl with this meaning and these arguments. They run it at
 # once, which spares the user a second try. That is safe, since every change, also of `delete`, can be undone.
 SYNONYMS = {
-    "find": "search", "grep": "search", "rm": "delete", "remove": "delete", "close": "resolve", "done": "resolve",
+    "find": "search", "grep": "search", "recall": "search", "query": "search", "rm": "delete", "remove": "delete",
+    "del": "delete", "close": "resolve", "done": "resolve",
     "todo": "next", "ls": "list", "cat": "show", "view": "show", "get": "show", "revert": "undo", "decision": "decide",
-    "bug": "issue", "lesson": "learn", "stats": "status", "coordination": "team",
+    "bug": "issue", "lesson": "learn", "stats": "status", "stat": "status", "explain": "why", "coordination": "team",
     "guide": "help", "context-summary": "summary",
 }  # fmt: skip
 

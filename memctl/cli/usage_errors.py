@@ -24,31 +24,42 @@ _RECORDING = "`memctl decide`, `issue`, `state` or `learn` creates a record, `me
 LEADS = _by_word(
     {
         "add, new, create, record, note": _RECORDING,
-        "push, pull, fetch": "`memctl sync` fetches, merges and pushes the memory and this branch",
-        "board, dashboard, ui": "`memctl status` shows the state of the memory",
-        "history, blame": "`memctl log ID` shows a record's changes, `memctl why FILE` shows what explains a file",
+        "task, tasks, plan, roadmap": "`memctl state TITLE --next STEP` records work, `memctl next` shows what is next",
+        "push, pull, fetch, share": "`memctl sync` fetches, merges and pushes the memory and this branch",
+        "board, dashboard, ui, info, report, today, standup, recent": (
+            "`memctl status` shows the state of the memory, `memctl log` its last changes"
+        ),
+        "history, blame, changes": "`memctl log ID` shows a record's changes, `memctl why FILE` what explains a file",
         "doctor, fsck, verify, validate, lint": "`memctl check` finds errors in the memory",
-        "pack": "`memctl rehydrate` prints what an agent needs",
-        "docs, html, site, serve, web, tui, graph": (
+        "pack, bundle, inject, brief": "`memctl rehydrate` prints what an agent needs",
+        "doc, docs, wiki, reindex, rebuild, tree, html, site, serve, web, tui, graph": (
             "`memctl page render` writes .memory/docs, which any viewer of Markdown shows"
         ),
         "clean, gc, prune": "`memctl maintain` archives and deletes what is old",
-        "tag, label": "`memctl edit ID --tag NAME` adds a tag",
+        "tag, tags, label": "`memctl edit ID --tag NAME` adds a tag",
         "adr, adrs": (
             "`memctl decide` records a decision, `memctl import adr DIR` and `memctl export adr DIR` read"
             " and write ADRs"
         ),
         "remember, memorize, lesson": "`memctl learn TITLE --lesson …` records what was learned",
-        "purge, forget": "`memctl delete ID` deletes a record, `memctl redact ID` a credential",
-        "decisions, issues, learnings, records": "`memctl list --type TYPE` lists the records of one type",
+        "purge, forget, wipe": "`memctl delete ID` deletes a record, `memctl redact ID` a credential",
+        "decisions, issues, states, learnings, lessons, records": "`memctl list --type TYPE` lists records of a type",
         "ready, blocked": "`memctl next` shows what to work on, `memctl list --ready` or `--blocked` lists such work",
         "update, change, priority": "`memctl edit ID` with options changes a record",
-        "block, depends": "`memctl link ID OTHER --as blocks` records that one record blocks another",
+        "block, depends, relate": "`memctl link ID OTHER --as blocks` links two records, here by what one blocks",
         "assign": "`memctl team handoff --to AGENT` gives work to an agent, `memctl team own` shows who owns what",
         "comment": "`memctl edit ID` opens the record in your editor",
-        "config": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
+        "config, settings": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
         "fix": "`memctl resolve ID` closes an issue, `memctl check --fix` repairs files of the memory",
         "redo": "`memctl undo COMMIT` with the commit of an undo, from `memctl log`, repeats the undone change",
+        "lock, unlock, claim, release": "`memctl team own acquire §2.1` reserves a section, `release` frees it",
+        "agent, agents, who, whoami": "`memctl team` shows the agents at work",
+        "sessions": "`memctl session list` lists the sessions",
+        "save, resume": "`memctl checkpoint save` saves the state of a task, `memctl checkpoint resume` resumes it",
+        "finish, stop, end": "`memctl resolve ID` finishes a state, `memctl session end` ends a session",
+        "backup": "`memctl export` prints all records; Git keeps each version of them",
+        "setup, hooks, login": "`memctl install` sets up hooks of Git and of agents, `memctl init` a memory",
+        "compact, digest": "`memctl context` manages the window of an agent that you write yourself",
         "sections": "`memctl page section list` lists the sections",
         "set": "`memctl edit ID --set FIELD=VALUE` changes a record, `memctl page project set` the project's page",
         "start": "`memctl init` sets up a memory, `memctl session start` starts a session",
@@ -86,6 +97,7 @@ _CHOICES = lazy_regex(r"(Missing .*\.) Choose from:\s+([\s\S]*)")
 _NO_COMMAND = lazy_regex(r"No such command '([^']*)'")
 _NO_CHOICE = lazy_regex(r"'([^']*)' is not one of ")
 _LISTED = ("session", "checkpoint", "section", "detail", "event")  # no types of records, but commands with a `list`
+_NEAR = 0.75  # as `serch` is to `search`; at .6, `release` was near `delete`, and `relate` near `redact`
 _SEARCHED = ("list", "log", "next", "status")  # what takes no words to look for
 
 
@@ -94,7 +106,7 @@ def unknown_command(name: str, commands: list[str]) -> MemctlError:
 
     `commands` are the names of all commands; synonyms for them are looked at, too.
     """
-    near = [SYNONYMS.get(word, word) for word in get_close_matches(name, [*commands, *SYNONYMS], n=2)]
+    near = [SYNONYMS.get(word, word) for word in get_close_matches(name, [*commands, *SYNONYMS], 2, _NEAR)]
     hint = f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else "`memctl help --all` lists the commands"
     return MemctlError(f"there is no command {name!r}", LEADS.get(name, hint), USAGE, "unknown-command")
 

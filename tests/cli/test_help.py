@@ -61,6 +61,11 @@ def test_other_words_for_a_command_work(repo: Path, memctl: Memctl) -> None:
         ("install hooks", "`memctl install git`"),
         ("uninstall git", "--uninstall"),
         ("doctor", "`memctl check`"),
+        ("claim", "`memctl team own acquire §2.1`"),
+        ("release", "`release` frees it"),
+        ("relate", "`memctl link ID OTHER --as"),
+        ("watch", "`memctl help --all`"),
+        ("serch retries", "did you mean search?"),
         ("import .", "`memctl import adr .`"),
     ],
 )

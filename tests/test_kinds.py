@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -175,7 +176,7 @@ def test_added_kind_entry_makes_a_complete_sixth_type() -> None:
     ]
     result = subprocess.run([*command, "-k", "question or help_names"], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout
-    assert result.stdout.count("PASSED") == 7
+    assert result.stdout.count("PASSED") == 8
 
 
 def test_agents_may_record_every_type_that_comes_with_memctl_without_asking() -> None:
@@ -187,3 +188,19 @@ def test_id_prefixes_are_three_capitals_and_unique() -> None:
     prefixes: list[Any] = [kind.prefix for kind in KINDS.values()]
     assert all(re.fullmatch("[A-Z]{3}", prefix) for prefix in prefixes)
     assert len({*prefixes}) == len(prefixes)
+
+
+@WITH_COMMAND
+def test_fields_have_the_names_of_options_too(memctl: Memctl, kind: Kind) -> None:
+    given = {"tag": ["db"], "code": ["pay.py"], "agent": "bob", "expires": "2099-01-01"}
+    given |= {field.option: ["One text"] if field.is_list else "One text" for field in kind.fields}
+    made = memctl(kind.verb, "--file", "-", stdin=json.dumps({"title": "By option", **given})).id
+    [record] = memctl("show", made, "--json").data["records"]
+    assert (record["tags"], record["code_refs"], record["agent_id"]) == (["db"], ["pay.py"], "bob")
+    assert record["expires_at"].startswith("2099-01-01")
+    assert list(record["content"]) == [field.name for field in kind.fields]
+    for name, text in {"tag": "web", "code": "web.py", "agent": "ann", "expires": "2098-01-01"}.items():
+        memctl("edit", made, "--set", f"{name}={text}", "--no-commit")
+    [record] = memctl("show", made, "--json").data["records"]
+    assert (record["tags"], record["code_refs"], record["agent_id"]) == (["web"], ["web.py"], "ann")
+    assert record["expires_at"].startswith("2098-01-01")

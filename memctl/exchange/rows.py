@@ -16,7 +16,7 @@ from memctl.errors import MemctlError
 from memctl.exchange.adr_text import moment_of
 from memctl.record import ids
 from memctl.record.kinds import KINDS, Kind
-from memctl.record.record import FIELDS, SOURCE_ID, Record
+from memctl.record.record import BY_OPTION, FIELDS, SOURCE_ID, Record
 from memctl.store.memory import Memory
 from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity
@@ -174,7 +174,7 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
 
     Raises MemctlError if the type is missing or differs from `kind`, or if a field has a wrong name or value.
     """
-    values = dict(values)
+    values = _by_key(values, kind) if kind else dict(values)
     _refuse_misspelt(values, kind)
     name = values.pop("memory_type", kind.name if kind else None)
     if not isinstance(name, str) or name not in KINDS or (kind and name != kind.name):
@@ -194,6 +194,16 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
     if not isinstance(body, str) or not isinstance(extra, dict):
         raise MemctlError("body must be a string, and extra an object with keys of your own")
     return Draft(kind=named_kind, values={**extra, **values}, content=_check_content(named_kind, content), body=body)
+
+
+def _by_key(values: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+    """Return the values with the names that options have as the keys of fields, such as `completion`."""
+    names = BY_OPTION | {field.option.replace("-", "_"): field.name for field in kind.fields}
+    by_key = dict(values)
+    for option, name in names.items():
+        if option in by_key and name not in by_key:
+            by_key[name] = by_key.pop(option)
+    return by_key
 
 
 def _refuse_misspelt(values: Mapping[str, Any], kind: Kind | None) -> None:

@@ -121,6 +121,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 TIMES = ("timestamp", "expires_at", "archived_at", "last_accessed")
 LISTS = ("tags", "supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "code_refs", "aliases")
 FIXED = ("id", "memory_id", "memory_type", "aliases", "path")  # what no edit may change
+BY_OPTION = {  # the keys of front matter that options of commands name otherwise
+    "agent": "agent_id",
+    "code": "code_refs",
+    "completion": "completion_percentage",
+    "expires": "expires_at",
+    "tag": "tags",
+}
 FIELDS = Record.__struct_fields__[:-1]
 ORDER = tuple(name for name in FIELDS if name != "assignee")  # of the full form, which has it as an unknown key
 SOURCE_ID = "source_id"  # the key among `extra` for a record's id in another tool

@@ -14,7 +14,7 @@ from memctl.record import content_fields, frontmatter, handoff, pages, record_fo
 from memctl.record.change import Change, Write, is_final
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
 from memctl.record.parser import disallowed, parse, parse_new, problems, refuse_transition
-from memctl.record.record import FIELDS, FIXED, LISTS, TIMES, Record
+from memctl.record.record import BY_OPTION, FIELDS, FIXED, LISTS, TIMES, Record
 from memctl.record.required_text import refuse_placeholder
 from memctl.record.snapshot import Snapshot
 from memctl.text.markdown import one_line
@@ -278,6 +278,7 @@ def _apply(
         content[field.name] = _change_content(field, content.get(field.name), action, value)
         return
     name = name.replace("-", "_")
+    name = BY_OPTION.get(name, name)
     if name in _ELSEWHERE:
         raise MemctlError(f"`memctl edit` can't change the field {name}", _ELSEWHERE[name], USAGE)
     if name not in FIELDS or name in FIXED:

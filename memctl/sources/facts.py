@@ -43,7 +43,7 @@ def of_content(path: str, content: bytes) -> FileFacts:
         imports=imports,
         names=names,
         words=tuple(islice((word for word in dict.fromkeys(about) if word not in words.STOP_WORDS), _MOST_WORDS)),
-        declared=manifests.declarations(path.rpartition("/")[2], text),
+        declared=manifests.declared_name(path.rpartition("/")[2], text),
         is_generated=generated_files.in_text(text),
     )
 

@@ -1,60 +1,24 @@
-"""Read package.json, tsconfig.json and go.mod, which say to which files imports lead."""
+"""Read package.json, go.mod and Cargo.toml, which say by which name the files of a folder are imported."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
-import msgspec
+_LARGEST = 200_000  # characters that are read
+# A package.json is read by its lines, as its other names, such as an author's, are indented deeper.
+_NAMES = {
+    "go.mod": re.compile(r"^module[ \t]+\"?([^\s\"]+)", re.MULTILINE),
+    "package.json": re.compile(r"^(?:\{\s*|\t| {0,2})\"name\"[ \t]*:[ \t]*\"([^\"\s]+)\"", re.MULTILINE),
+    "Cargo.toml": re.compile(r"^name[ \t]*=[ \t]*\"([^\"\s]+)\"", re.MULTILINE),
+}
+NAMES = frozenset(_NAMES)
 
-NAMES = frozenset(("package.json", "tsconfig.json", "jsconfig.json", "go.mod"))
-MODULE, PACKAGE, ENTRY, ALIAS = "module", "package", "entry", "alias"
-_LARGEST, _MOST = 200_000, 200  # characters that are read, aliases that are kept
-_GO_MODULE = re.compile(r"^module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
-_COMMENT = re.compile(r"(\"(?:[^\"\\\n]|\\.)*\"?)|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
-_LAST_COMMA = re.compile(r"(\"(?:[^\"\\\n]|\\.)*\"?)|,(?=\s*[}\]])")
 
+def declared_name(name: str, text: str) -> str:
+    """Return the name that a manifest declares for its folder, such as "example.com/lamp"; "" if it declares none.
 
-def declarations(name: str, text: str) -> tuple[tuple[str, str], ...]:
-    """Return what a manifest declares, as pairs of a kind and a value, such as ("module", "example.com/lamp").
-
-    `name` is the manifest's file name, and `text` its content. go.mod declares a "module", package.json a "package" and
-    "entry" files, and tsconfig.json an "alias" for each path. The value of an alias is a pattern, a line feed, and the
-    target relative to the manifest's folder. A text that can't be parsed declares nothing.
+    `name` is the manifest's file name, and `text` its content. The name of a crate has a `_` for each `-`.
     """
-    if name not in NAMES or len(text) > _LARGEST:
-        return ()
-    if name == "go.mod":
-        match = _GO_MODULE.search(text)
-        return ((MODULE, match[1]),) if match else ()
-    try:
-        if name != "package.json":
-            text = _LAST_COMMA.sub(r"\1", _COMMENT.sub(r"\1", text))
-        values = msgspec.json.decode(text.encode(errors="replace"))
-    except (msgspec.DecodeError, RecursionError):
-        return ()
-    if not isinstance(values, dict):
-        return ()
-    return tuple(_package(values) if name == "package.json" else _aliases(values))[:_MOST]
-
-
-def _package(values: dict[str, Any]) -> list[tuple[str, str]]:
-    targets = [(PACKAGE, values.get("name")), (ENTRY, values.get("source")), (ENTRY, values.get("main"))]
-    return [(what, value) for what, value in targets if isinstance(value, str) and value]
-
-
-def _aliases(values: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the `paths` of a tsconfig.json as aliases; a `baseUrl` adds one for everything below it."""
-    options = values.get("compilerOptions")
-    if not isinstance(options, dict):
-        return []
-    base, paths = options.get("baseUrl"), options.get("paths")
-    start = base if isinstance(base, str) else "."
-    aliases = []
-    for pattern, targets in paths.items() if isinstance(paths, dict) else ():
-        for target in targets if isinstance(targets, list) else ():
-            if isinstance(target, str) and pattern.count("*") <= 1:
-                aliases.append((ALIAS, f"{pattern}\n{start}/{target}"))
-    if isinstance(base, str):
-        aliases.append((ALIAS, f"*\n{base}/*"))
-    return aliases
+    match = _NAMES[name].search(text) if name in _NAMES and len(text) <= _LARGEST else None
+    found = match[1] if match else ""
+    return found.replace("-", "_") if name == "Cargo.toml" else found

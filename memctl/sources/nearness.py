@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Collection, Mapping
 from functools import cache
 
@@ -44,9 +45,8 @@ def nearness(
     likely = {path: share for path, share in (likely or {}).items() if path not in active}
     if not active and not likely:
         return {}
-    named = (path for name in manifests.NAMES for path in contents.called(stem_of(name)))
-    manifest_paths = {path for path in named if path.rpartition("/")[2] in manifests.NAMES}
-    declared = {path: facts.declared for path in manifest_paths if (facts := contents[path].facts).declared}
+    manifest_paths = (path for name in manifests.NAMES for path in contents.called(stem_of(name)))
+    declared = {posixpath.dirname(path): name for path in manifest_paths if (name := contents[path].facts.declared)}
     resolver = Resolver(contents, declared)
 
     @cache

@@ -19,7 +19,7 @@ from memctl.store.memory import Memory
 
 NAME = "index.db"
 # Raise it with every change of the tables, or of what is put into them: an older memctl then leaves the file alone.
-FORM = 9
+FORM = 10
 TOKENIZER = "tokenize = 'porter unicode61 remove_diacritics 2'"
 # Its texts are split in Python, so that the words that are asked for are the indexed ones. No phrases are asked for.
 _WORDS = "path_words, words, names, imports, content = '', columnsize = 0, detail = column, tokenize = 'ascii'"

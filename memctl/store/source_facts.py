@@ -26,7 +26,7 @@ class FileFacts(msgspec.Struct, frozen=True, array_like=True):
     - `imports` are the imports in its code, such as "a.b" for `import a.b` in Python (see `imports.in_code`).
     - `names` are the names that the file defines, such as classes. `words` are the words of these names and of the
       sentence on the file's purpose.
-    - `declared` is what a manifest such as go.mod declares (`manifests.declarations`), () for any other file.
+    - `declared` is the name that a manifest such as go.mod declares for its folder, "" for any other file.
     """
 
     size: int
@@ -37,7 +37,7 @@ class FileFacts(msgspec.Struct, frozen=True, array_like=True):
     imports: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
-    declared: tuple[tuple[str, str], ...] = ()
+    declared: str = ""
     is_generated: bool = False
 
 

@@ -1,15 +1,25 @@
-"""What manifests declare, also odd and broken ones."""
+"""What name a manifest declares, also odd and broken ones."""
 
 from __future__ import annotations
 
 import pytest
 
-from memctl.sources.manifests import declarations
+from memctl.sources.manifests import declared_name
 
 
-def test_comments_and_last_commas_of_a_tsconfig_are_accepted() -> None:
-    text = '{\n// "@x/*": ["no"]\n"compilerOptions": {"baseUrl": "./app", /* b */ "paths": {"@/*": ["ui/*",],},},\n}'
-    assert declarations("tsconfig.json", text) == (("alias", "@/*\n./app/ui/*"), ("alias", "*\n./app/*"))
+@pytest.mark.parametrize(
+    ("name", "text", "declared"),
+    [
+        ("go.mod", "// lamps\nmodule example.org/lamp\n\ngo 1.22\n", "example.org/lamp"),
+        ("go.mod", 'module "example.org/lamp"\n', "example.org/lamp"),
+        ("package.json", '{"name": "@shop/ui", "version": "1.0.0"}', "@shop/ui"),
+        ("package.json", '{\n  "author": {\n    "name": "Ada"\n  },\n  "name": "lamp"\n}\n', "lamp"),
+        ("package.json", '{\n\t"author": {\n\t\t"name": "Ada"\n\t},\n\t"name": "lamp"\n}\n', "lamp"),
+        ("Cargo.toml", '[package]\nname = "lamp-oil"\n', "lamp_oil"),
+    ],
+)
+def test_name_of_a_package_is_read(name: str, text: str, declared: str) -> None:
+    assert declared_name(name, text) == declared
 
 
 @pytest.mark.parametrize(
@@ -17,14 +27,11 @@ def test_comments_and_last_commas_of_a_tsconfig_are_accepted() -> None:
     [
         ("package.json", "[" * 100_000),
         ("package.json", '{"name": 7, "main": null}'),
-        ("package.json", "[1]"),
-        ("tsconfig.json", '{"compilerOptions": {"paths": {"a*b*c": ["x"], "d": "e", "f": [1]}}}'),
-        ("tsconfig.json", '{"compilerOptions": 3}'),
-        ("tsconfig.json", '"' * 50_000),
+        ("package.json", '"' * 50_000),
         ("go.mod", "go 1.22\n"),
         ("go.mod", "module x\n" + " " * 300_000),
         ("other.json", '{"name": "x"}'),
     ],
 )
-def test_a_manifest_without_declarations_is_no_error(name: str, text: str) -> None:
-    assert declarations(name, text) == ()
+def test_a_manifest_without_a_name_is_no_error(name: str, text: str) -> None:
+    assert declared_name(name, text) == ""

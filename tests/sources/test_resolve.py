@@ -10,15 +10,14 @@ import pytest
 from memctl.sources import manifests
 from memctl.sources.facts import of_content
 from memctl.sources.resolve import Resolver
-from memctl.store.source_facts import FileFacts
-from tests.sources import listed
 
 
 def resolver(*names: str, **files: str) -> Resolver:
     """A resolver of some files; `files` are manifests by path, with `__` for a slash and `_` for a dot."""
     texts = {name.replace("__", "/").replace("_", "."): text for name, text in files.items()}
-    declared = {path: manifests.declarations(path.rpartition("/")[2], text) for path, text in texts.items()}
-    return Resolver(listed.contents(dict.fromkeys([*names, *texts], FileFacts(1))), declared)
+    split = {path.rpartition("/"): text for path, text in texts.items()}
+    declared = {folder: manifests.declared_name(name, text) for (folder, _, name), text in split.items()}
+    return Resolver([*names, *texts], declared)
 
 
 PYTHON = resolver(
@@ -69,11 +68,9 @@ def test_import_of_an_ambiguous_name_means_the_nearer_module() -> None:
 
 SCRIPTS = resolver(
     *("src/main.ts", "src/cart/index.ts", "src/cart/item.tsx", "src/lib/money.js", "src/data.json", "src/types.d.ts"),
-    *("packages/ui/src/index.ts", "packages/ui/src/button.tsx", "packages/api/lib/main.js", "web/page.tsx"),
-    tsconfig_json='{/* paths */ "compilerOptions": {"paths": {"@/*": ["./src/*"], "money": ["src/lib/money.js"],}, } }',
+    *("packages/ui/src/index.ts", "packages/ui/src/button.tsx", "packages/api/index.js", "web/page.tsx"),
     packages__ui__package_json='{"name": "@shop/ui"}',
-    packages__api__package_json='{"name": "api", "main": "lib/main.js"}',
-    web__tsconfig_json='{"compilerOptions": {"baseUrl": "../src"}}',
+    packages__api__package_json='{"name": "api"}',
 )
 
 
@@ -88,15 +85,15 @@ SCRIPTS = resolver(
         ("src/main.ts", "./data.json", "src/data.json"),
         ("src/main.ts", "./types", "src/types.d.ts"),
         ("src/main.ts", "@/lib/money", "src/lib/money.js"),
-        ("src/main.ts", "money", "src/lib/money.js"),
         ("src/main.ts", "@shop/ui", "packages/ui/src/index.ts"),
         ("src/main.ts", "@shop/ui/button", "packages/ui/src/button.tsx"),
-        ("src/main.ts", "api", "packages/api/lib/main.js"),
+        ("src/main.ts", "api", "packages/api/index.js"),
         ("web/page.tsx", "cart/item", "src/cart/item.tsx"),
+        ("web/page.tsx", "@src/cart", "src/cart/index.ts"),
         ("src/main.ts", "react", ""),
         ("src/main.ts", "../../outside", ""),
         ("src/main.ts", "/etc/passwd", ""),
-        ("src/main.ts", "cart/item", ""),
+        ("src/main.ts", "@material/cart", ""),
     ],
 )
 def test_scripts_are_found(path: str, imported: str, target: str) -> None:
@@ -120,7 +117,7 @@ def test_the_imports_of_memctl_itself_are_those_that_python_sees() -> None:
     root = Path(__file__).parents[2]
     folders = ("memctl", "bench", "tests")
     paths = [path.relative_to(root).as_posix() for folder in folders for path in (root / folder).rglob("*.py")]
-    known = Resolver(listed.contents(dict.fromkeys(paths, FileFacts(1))), {})
+    known = Resolver(paths, {})
     for path in [path for path in sorted(paths) if not path.startswith("tests/")][::9]:
         text = (root / path).read_text()
         expected = set()
@@ -149,6 +146,7 @@ RUST = resolver(
         "crates/lamp-oil/src/lib.rs",
     ),
     *("crates/lamp-oil/src/wick.rs", "crates/lamp-oil/src/main.rs"),
+    **{"crates__lamp-oil__Cargo_toml": '[package]\nname = "lamp-oil"\n'},
 )
 
 
@@ -166,6 +164,7 @@ RUST = resolver(
         ("src/cart.rs", "self::item::Item", "src/cart/item.rs"),
         ("src/lib.rs", "lamp_oil::wick::Wick", "crates/lamp-oil/src/wick.rs"),
         ("crates/lamp-oil/src/main.rs", "crate::wick", "crates/lamp-oil/src/wick.rs"),
+        ("src/lib.rs", "cart::Cart", "src/cart.rs"),
         ("src/lib.rs", "std::io::Read", ""),
         ("src/lib.rs", "mod gone", ""),
     ],

@@ -501,17 +501,13 @@ def moment_of(text: str) -> tuple[str, int]:
     words = match[0] if match else ""
     if match is None and (match := next(filter(None, (form.match(text) for form in _DATES)), None)):
         month = match["month"].casefold()
-        number = int(month) if month.isdigit() else _number_of_month(month)
+        named = next((number for number, name in enumerate(_MONTHS, start=1) if name.startswith(month)), 0)
+        number = int(month) if month.isdigit() else named
         words = f"{match['year']}-{number:02d}-{int(match['day']):02d}"
     try:
         return timestamps.parse(words), len(match[0]) if match else 0
     except ValueError:
         return "", 0
-
-
-def _number_of_month(word: str) -> int:
-    """Return the number of a month by its English name or the beginning of it; 0 if there is none."""
-    return next((number for number, name in enumerate(_MONTHS, start=1) if name.startswith(word)), 0)
 
 
 def _numbering(title: str, file: str) -> int:

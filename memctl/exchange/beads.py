@@ -103,7 +103,10 @@ def _record(issue: Issue, unknown: UnknownValues) -> dict[str, Any]:
     kind = "decision" if issue.issue_type == "decision" else "issue"
     title = one_line(issue.title or "")
     texts = {"Design": issue.design, "Acceptance criteria": issue.acceptance_criteria}
-    texts["Comments"] = "\n\n".join(_comment(comment) for comment in issue.comments or ())
+    texts["Comments"] = "\n\n".join(
+        one if isinstance(one, str) else f"**{one.author}, {one.created_at}**: {one.text}"
+        for one in issue.comments or ()
+    )
     description = issue.description or ""
     if len(title) > TITLE_LIMIT:
         description = f"{title}\n\n{description}".strip()
@@ -140,10 +143,6 @@ def _tags(issue: Issue) -> list[str]:
     kind = issue.issue_type or ""
     tags = [one_line(label).replace(",", " ") for label in issue.labels or ()]
     return list(dict.fromkeys(filter(None, [kind if kind not in ("task", "decision") else "", *tags])))
-
-
-def _comment(comment: Comment | str) -> str:
-    return comment if isinstance(comment, str) else f"**{comment.author}, {comment.created_at}**: {comment.text}"
 
 
 def _links(issue: Issue) -> dict[str, Any]:

@@ -62,7 +62,8 @@ def mentions(task: str, contents: FileList, likely: Collection[str] = ()) -> Men
     """
     result: Mentions = {}
     task = task[:_LONGEST]
-    tokens = [token.strip(".-/\\") for token in dict.fromkeys(_TOKEN.findall(_without_lines(task)))]
+    without_lines = " ".join(_LINE.sub("", word.rstrip(",.;:)")) for word in task.split())
+    tokens = [token.strip(".-/\\") for token in dict.fromkeys(_TOKEN.findall(without_lines))]
     rest = task
     for token in tokens:
         if _add_paths(result, contents, token):
@@ -121,10 +122,6 @@ def _add(result: Mentions, paths: Iterable[str], share: float, why: str) -> None
     for path in paths:
         if share > 0 and (path not in result or result[path].share < share):
             result[path] = FileMention(round(share, 3), why)
-
-
-def _without_lines(task: str) -> str:
-    return " ".join(_LINE.sub("", word.rstrip(",.;:)")) for word in task.split())
 
 
 def _code_paths(files: FileList, reference: str) -> tuple[str, ...]:

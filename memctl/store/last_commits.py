@@ -168,7 +168,7 @@ def _cache_lookup(memory: Memory, cache: Cache, paths: Collection[str]) -> tuple
 
 def _update_table(memory: Memory, cache: Cache, head: str) -> bool:
     """Update the table to the history of the commit `head`; return False if another process changed it meanwhile."""
-    now = (head, _shallow_stamp(memory))
+    now = (head, ",".join(sorted(memory.repository.shallow())))
     before = _stored_head(cache)
     if before == now:
         return True
@@ -229,11 +229,6 @@ def _stored_head(cache: Cache) -> tuple[str, str]:
     row = cache.database.execute("SELECT value FROM state WHERE key = ?", (_HEAD,)).fetchone()
     commit, _, depth = (row[0] if row else "").partition(" ")
     return commit, depth
-
-
-def _shallow_stamp(memory: Memory) -> str:
-    """Return a stamp of the boundary of a shallow clone's history; "" in a full clone."""
-    return ",".join(sorted(memory.repository.shallow()))
 
 
 class CommitsBetween:

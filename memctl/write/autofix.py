@@ -66,11 +66,6 @@ def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]], memory: Memory 
     )
 
 
-def _has_other_end(record: Record, other: Record, other_end: str) -> bool:
-    """Return whether `other` has its end of the link to `record`, by the record's id or a former one."""
-    return bool({record.id, *record.aliases} & set(getattr(other, other_end)))
-
-
 def _is_uncertain(record: Record, other: Record, relation: str) -> bool:
     """Return whether it is uncertain which of two linked records is right, so that neither may be changed."""
     if other.id == record.id or record.id in getattr(other, relation):
@@ -83,7 +78,9 @@ def _add_ends(snapshot: Snapshot, record: Record, values: dict[str, dict[str, An
     for relation, other_end in OTHER_END.items():
         for identifier in getattr(record, relation):
             other = snapshot.find(identifier)
-            if other is None or _has_other_end(record, other, other_end) or _is_uncertain(record, other, relation):
+            if other is None or _is_uncertain(record, other, relation):
+                continue
+            if {record.id, *record.aliases} & set(getattr(other, other_end)):
                 continue
             if snapshot.link_target_by_alias(record, identifier, other_end) is not None:
                 continue  # the link has both ends, and names its record by a former id

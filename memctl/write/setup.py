@@ -54,7 +54,9 @@ def plan(
     docs = docs or (configuration.DEFAULT_BRANCH if repository.remotes() else "")
     text = _config_text(name) + (_documents_lines(repository, docs) if docs else "")
     memory = Memory(folder, repository, environ, configuration.parse(text, f"{FOLDER}/{CONFIG}"))
-    change = Change(op="init", title=name, writes=(Write(CONFIG, text), *_readme(folder, name), *_attributes(folder)))
+    writes = (Write(CONFIG, text), Write("README.md", readme(name)), Write(".gitattributes", documents.attributes()))
+    new = tuple(write for write in writes if write.path == CONFIG or not (folder / write.path).exists())
+    change = Change(op="init", title=name, writes=new)
     return memory, change
 
 
@@ -114,10 +116,6 @@ def has_memories(repository: Repository) -> bool:
     return bool(git.read(["ls-files", "-z", "--", f":(glob)**/{FOLDER}/**"], repository.top, literal=False))
 
 
-def _readme(folder: Path, project: str) -> tuple[Write, ...]:
-    return () if (folder / "README.md").exists() else (Write("README.md", readme(project)),)
-
-
 def readme(project: str) -> str:
     """Return the text of the README of a project's memory."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -126,11 +124,6 @@ def readme(project: str) -> str:
         loader=FileSystemLoader(files.templates()), undefined=StrictUndefined, keep_trailing_newline=True
     )
     return environment.get_template("README.md.j2").render(project=project)
-
-
-def _attributes(folder: Path) -> tuple[Write, ...]:
-    name = ".gitattributes"
-    return () if (folder / name).exists() else (Write(name, documents.attributes()),)
 
 
 def _config_text(project: str) -> str:

@@ -22,7 +22,6 @@ _RELATION = re.compile(r"\b(?:supersee?d|superced|replac)(?:(?P<by>ed[ \t]+by)|e
 _LINK = re.compile(r"\]\([ \t]*(?:<([^<>\n]{1,255})>|([^()\s]{1,255}))[^()\n]*\)")  # file names have up to 255 bytes
 _BY_NAME = re.compile(r"\bADR[-_ #]*(\d{1,14})\b", re.IGNORECASE)
 _BY_NUMBER = re.compile(r"\W*(\d{1,14})\W*")  # matches all of a text, since `by 3 smaller ones` has no record's number
-_LINKS = "links"  # the section of MADR 2 with links to other records
 
 Target = str | int  # the name or the number of an ADR file
 
@@ -68,7 +67,8 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
     """
     head = head_of(origin)
     text = head.at(head.status) or _status_text(origin)
-    lists = [part.text for part in headings.split(body) if adr_text.name_of(part) == _LINKS]
+    # `Links` is the section of MADR 2 with links to other records.
+    lists = [part.text for part in headings.split(body) if adr_text.name_of(part) == "links"]
     relations = [relation for line in "\n".join([text, *lists]).split("\n") for relation in _relations(line)]
     by = tuple(target for is_by, target in relations if is_by)
     status = SUPERSEDED if by else _status(text)

@@ -23,7 +23,6 @@ _STATUSES = {
 _GONE = "tombstone"  # the status of an issue that was deleted
 _BLOCKS, _PARENT, _SUPERSEDES = "blocks", "parent-child", "supersedes"
 _EXTRA = ("priority", "assignee", "closed_at", "external_ref")  # kept in the front matter
-_PLAIN = ("closed",)  # reasons for closing that beads fills in itself
 
 
 class Dependency(msgspec.Struct):
@@ -114,7 +113,7 @@ def _record(issue: Issue, unknown: UnknownValues) -> dict[str, Any]:
     if kind == "issue":
         reason = (issue.close_reason or "").strip()
         content["investigation_status"] = issue.notes or ""
-        content["resolution"] = reason * (reason.lower() not in _PLAIN)
+        content["resolution"] = reason * (reason.lower() != "closed")  # which beads fills in itself
     else:
         content["context"] = issue.notes or ""
     values: dict[str, Any] = {

@@ -16,7 +16,6 @@ from memctl.git import coprocess, git
 from memctl.git.coprocess import AnsweringProcess
 
 _ATTRIBUTES = ("filter", "ident", "working-tree-encoding")
-_WORDS = (b"filter", b"ident", b"working-tree-encoding", b"[attr]")
 
 
 class Filters(AnsweringProcess):
@@ -97,4 +96,4 @@ def _may_name_filters(attributes: Path) -> bool:
         return False
     except OSError:
         return True
-    return any(word in text for word in _WORDS)
+    return any(word in text for word in (b"filter", b"ident", b"working-tree-encoding", b"[attr]"))

@@ -19,8 +19,6 @@ from memctl.errors import MemctlError
 _LOCK_FILE = r"[^\w/.](/[^'\"\n]{1,4096}?\.lock)\b"  # compiled when one is wanted: every hook imports this
 _LOCK_FILE_WITH_QUOTE = r"[^\w/.](/[^\n]{1,4096}?\.lock)\b"  # in a folder such as "Bob's work"
 _CONFIG_FILE = r"could not lock config file ([^\n]{1,4096}): "  # names the file that is locked (config.c)
-_WORKTREE_FILES = ("index", "HEAD")
-_CLONE_FILES = ("HEAD", "config", "packed-refs", "shallow")
 
 
 def parse(stderr: str, top: Path) -> Path | None:
@@ -41,8 +39,8 @@ def existing(git_dir: Path, common_dir: Path, branch: str) -> list[Path]:
     `git_dir` is the worktree's own Git directory, `common_dir` the one that all worktrees share, and `branch` HEAD's
     branch (refs/heads/…), "" for none.
     """
-    wanted = [git_dir / name for name in _WORKTREE_FILES]
-    wanted += [common_dir / name for name in (*_CLONE_FILES, branch) if name]
+    wanted = [git_dir / name for name in ("index", "HEAD")]
+    wanted += [common_dir / name for name in ("HEAD", "config", "packed-refs", "shallow", branch) if name]
     return [lock for file in dict.fromkeys(wanted) if (lock := file.with_name(f"{file.name}.lock")).exists()]
 
 

@@ -15,7 +15,6 @@ from memctl.git import coprocess
 from memctl.git.coprocess import AnsweringProcess
 
 _BLOCK = 1 << 16  # bytes of an unwanted object that are read at once
-_KINDS = (b"blob", b"tree", b"commit", b"tag")
 
 
 class Object(msgspec.Struct, frozen=True):
@@ -46,7 +45,7 @@ class Objects(AnsweringProcess):
 def _read_object(out: IO[bytes], limit: int | None) -> Object | None:
     """Return the next object in the output; None for a missing one."""
     words = coprocess.line(out).split()  # id, kind and size
-    if len(words) != 3 or words[1] not in _KINDS or not words[2].isdigit():
+    if len(words) != 3 or words[1] not in (b"blob", b"tree", b"commit", b"tag") or not words[2].isdigit():
         return None
     size = int(words[2])
     data = None if limit is not None and size > limit else _read_exactly(out, size)

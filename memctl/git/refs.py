@@ -15,7 +15,6 @@ from memctl.errors import USAGE, MemctlError
 from memctl.git import git
 from memctl.git.repository import Repository
 
-_OWN = "refs/memctl/"
 _PATIENCE = 10.0  # seconds to wait for another git process that holds the lock of the ref
 _STALE_AGE = 60.0  # seconds after which the process that made a ref's lock must be dead: a lock lasts a few ms
 _LOCK_MESSAGES = ("File exists", "Another git process")
@@ -159,7 +158,7 @@ def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
     Returns its commit, "" if the remote does not have it. A ref of memctl's own comes from where `push` brings it.
     Raises MemctlError if no remote has that name, or if the remote can't be reached.
     """
-    where = push_address(repository, remote) if ref.startswith(_OWN) else ""
+    where = push_address(repository, remote) if ref.startswith("refs/memctl/") else ""
     return fetch_with(repository, where or remote, ref, tracking, ())[0]
 
 

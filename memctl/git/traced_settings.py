@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-_NAMES = "memctl.commits,memctl.hookcommits,memctl.semanticmodel"
 _EVENTS = "GIT_TRACE2_EVENT"
 
 
@@ -25,7 +24,7 @@ def variables() -> Mapping[str, str]:
         _EVENTS: "2",
         "GIT_TRACE2_EVENT_BRIEF": "1",
         "GIT_TRACE2_EVENT_NESTING": "1",
-        "GIT_TRACE2_CONFIG_PARAMS": _NAMES,
+        "GIT_TRACE2_CONFIG_PARAMS": "memctl.commits,memctl.hookcommits,memctl.semanticmodel",
     }
 
 

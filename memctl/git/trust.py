@@ -22,7 +22,6 @@ COMMAND = f"git config {SETTING} true"
 NOTICE = f"this clone is trusted from now on: hooks of agents may write here (`git config {SETTING} false` forbids it)"
 _PATTERNS, _VARIABLE = "memctl.trust", "MEMCTL_TRUST"
 _OFF = ("", "false", "no", "off", "0")
-_USER_SCOPES = ("system", "global", "command")  # scopes of Git's settings that a clone can't change
 _PLACE = r"((?:\w+://[^/]*/|[^/:]+:|)/*)(.*)"  # the server of a URL or of ssh's short form, and the path on it
 _SETTINGS_PATTERN = r"^(memctl\.(trust|trusted|hookcommits)|remote\..*\.url)$"
 
@@ -86,7 +85,8 @@ def _settings(repository: Repository) -> tuple[dict[str, str], list[str], list[s
         key, has_value, value = item.partition("\n")
         value = value if has_value else "true"
         if key == _PATTERNS:
-            patterns += [value] if scope in _USER_SCOPES else []
+            # A clone can't change Git's settings of these scopes.
+            patterns += [value] if scope in ("system", "global", "command") else []
         elif key.startswith("remote."):
             addresses.append(value)
         else:

@@ -43,7 +43,6 @@ _DENIAL = re.compile(r"\b(?:not|never|cannot|can'?t|don'?t|shouldn'?t|without|in
 _WHOLE_LINE = re.compile(rf"^{_MARKS}(?i:{_LABEL}(?:{_ANY})|(?-i:{_ANY}))[*_`\".!]*[ \t]*$")
 _BEGINNING = re.compile(rf"\A(\s*)[*_]*(?:{_ANY})[*_]*[ \t]*[.:!,;{_DASHES}]+[*_]*[ \t]+")
 # Reasons for leaving out a sentence that may still name files which need attention.
-_NAMING = (rules.STEP, rules.CONTENTS)
 
 
 class SummaryLine(msgspec.Struct, frozen=True):
@@ -333,7 +332,7 @@ def _with_file_line(draft: str, paths: Sequence[str]) -> str:
 
 def _may_name(unit: DroppedUnit) -> bool:
     """Return whether a dropped sentence may name files that need attention."""
-    return unit.reason in _NAMING and not unit.text.lstrip().startswith(("```", "~~~"))
+    return unit.reason in (rules.STEP, rules.CONTENTS) and not unit.text.lstrip().startswith(("```", "~~~"))
 
 
 def _no_room(budget: int) -> str:
@@ -343,7 +342,6 @@ def _no_room(budget: int) -> str:
 _JSON_BLOCK = re.compile(r"^```(?:json)?[ \t]*\n(\{.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 _FILES = ("files_of_interest", "files_changed", "files_modified", "files")
 _READ_KEYS = (*_FILES, "task_id", "phase", "status", "decision", "context_summary", "errors", "tokens_used")
-_NAMES_A_FILE = ("path", "file", "file_path", "filename")
 
 
 class AgentResult(msgspec.Struct, frozen=True):
@@ -439,4 +437,4 @@ def _paths(value: Any, *, is_path: bool = False) -> Iterator[str]:
             yield from _paths(item, is_path=is_path)
     elif isinstance(value, dict):
         for name, item in value.items():
-            yield from _paths(item, is_path=name in _NAMES_A_FILE)
+            yield from _paths(item, is_path=name in ("path", "file", "file_path", "filename"))

@@ -31,7 +31,6 @@ CountTokens = Callable[[str], int]
 # The formats and the modules that write them: each has the functions `NAME_item` for an item and `NAME_pack` for a
 # pack.
 FORMATS = {"markdown": "markdown", "xml": "xml", "yaml": "short", "tokens": "short", "event": "xml"}
-_EVENT = "event"  # the format that says how large its parts are
 TOO_LARGE = "too large"
 LEAD = PackPart("critical", "Most important")
 _PROPOSED = PackPart("proposed", "Proposed, not accepted yet")
@@ -43,7 +42,6 @@ TITLES, MORE_TITLES = ("titles", "Only by title"), ("more_titles", "Only by titl
 _URGENT = 9  # weight from which no pack may lose an item's title
 _AT_FIRST = 5  # titles at the beginning, lest what is whole begins late
 _SAMPLE = 60  # titles from which the tokens of a title are estimated
-_ONCE = ("decision", "issue", "learning")  # kinds of records of which those with one text are merged
 _NUMBER = re.compile(r"\d+")
 
 
@@ -134,7 +132,7 @@ class PackText:
         opening = [note for note in draft.opening if self._has_note(note, taken)]
         closing = [note for note in draft.closing if self._has_note(note, taken)]
         sizes = Counter[str]()
-        for item in whole if self._form == _EVENT else ():
+        for item in whole if self._form == "event" else ():  # it says how large its parts are
             sizes[item.kind] += self.cost(item)
         contents = Contents(
             msgspec.structs.replace(
@@ -250,7 +248,8 @@ class PackText:
 
     def _compare(self, item: Item) -> None:
         """Note whether an earlier item has the same text, under a title that differs in its numbers at most."""
-        if item.kind in _ONCE and item.body.strip():
+        # Only records of these kinds are merged if they have one text.
+        if item.kind in ("decision", "issue", "learning") and item.body.strip():
             first = self._first_of.setdefault((item.kind, _NUMBER.sub("0", item.title), item.body), item)
             if first is not item:
                 self.same[item.key] = first

@@ -16,13 +16,11 @@ from memctl.text import fit
 from memctl.text.phrases import quantity
 
 Rank = tuple[int, ...]  # the lowest is the most important
-_DATA = ("yaml", "yml", "toml")
 _EDGE, _SHAPES = 20, 20  # first lines, last lines, and shapes of lines in the summary of a text
 _LONGEST_VALUE = 60  # characters of a value in data that is shown
 _SECRET = re.compile(r"passw|passphrase|pwd|secret|token|credential|(?:api|private|access)[-_]?key", re.IGNORECASE)
 _MOST_KEYS = 500
 _LONGEST_LINE = 2_000  # characters of a line that are looked at
-_BETWEEN_IMPORTS = ", "
 _IMPORTS_AT_ONCE = 8
 _DEFINITIONS, _HEADINGS = "Definitions, by line", "Headings, by line"
 
@@ -52,14 +50,14 @@ def rows(path: str, text: str) -> list[SummaryLine]:
             return list(_json(msgspec.json.decode(text.encode(errors="replace"))))
         except (msgspec.DecodeError, RecursionError):
             return list(_lines(text))
-    return list(_toml(text) if suffix == "toml" else _yaml(text) if suffix in _DATA else _lines(text))
+    return list(_toml(text) if suffix == "toml" else _yaml(text) if suffix in ("yaml", "yml", "toml") else _lines(text))
 
 
 def _code(suffix: str, path: str, text: str) -> list[SummaryLine]:
     names = list(dict.fromkeys(each.partition(imports.NAME)[0] for each in imports.in_code(suffix, text)))
     result = []
     for start in range(0, len(names), _IMPORTS_AT_ONCE):
-        some = _BETWEEN_IMPORTS.join(names[start : start + _IMPORTS_AT_ONCE])
+        some = ", ".join(names[start : start + _IMPORTS_AT_ONCE])
         result.append(SummaryLine((1 if start == 0 else 3, 0, start), "Imports", some))
     lines, markers = text.split("\n"), outline.markers(path, text)
     spans = _spans(markers, len(lines))

@@ -20,7 +20,6 @@ from memctl.errors import MemctlError
 from memctl.store import cache_update, files, lock, search_index
 from memctl.store.cache import FILE, Cache, discard
 
-_BACKUPS = "installed"  # files as they were before `memctl install`, in JSON and base64
 _PATIENCE = 10.0  # seconds to wait for a file's lock, which its writers hold for milliseconds
 
 Redact = Callable[[str], str]
@@ -96,7 +95,7 @@ def _redacted_text(file: Path, redact: Redact) -> str | None:
     """Return the text of a file with its secrets redacted; None if it has none, "" if it is a binary file."""
     data = file.read_bytes()
     text = data.decode("utf-8", "surrogateescape")
-    if file.parent.name == _BACKUPS:
+    if file.parent.name == "installed":  # files as they were before `memctl install`, in JSON and base64
         text = _redact_backup(text, redact)
     redacted = redact(text)
     if redacted.encode("utf-8", "surrogateescape") == data:

@@ -27,7 +27,6 @@ from memctl.text.words import fold_diacritics
 _SPARE = 200  # rows that no list has, beside twice the number of those that one has
 _LAST = "\U0010ffff"
 _TOKEN = re.compile(r"[^\W_]+")
-_PACKAGE = ("__init__.py", "__init__.pyi")
 _ANY = "FROM files CROSS JOIN listed ON listed.list = ? AND listed.number = files.number"
 _NAMED = f"{_ANY} AND named"
 _ROW = "path, blob, facts"
@@ -368,7 +367,7 @@ def stem_of(path: str) -> str:
     For a Python package's `__init__.py` it is the name of the folder with a slash: "shop/" for "src/shop/__init__.py".
     """
     folder, _, name = path.rpartition("/")
-    if name in _PACKAGE:
+    if name in ("__init__.py", "__init__.pyi"):
         return f"{folder.rpartition('/')[2]}/".lower()
     return (name.partition(".")[0] or name).lower()
 

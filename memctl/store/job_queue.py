@@ -21,7 +21,6 @@ from memctl.store.session_dir import SessionDir
 from memctl.text.light_typing import Any, NamedTuple
 
 MOST_TRIES = 3
-_LOCK = "lock"
 _PAUSE = 0.005  # seconds between two tries to take the lock
 
 
@@ -84,7 +83,7 @@ def acquire_lock(folder: SessionDir, patience: float = 0.0) -> int | None:
 
     Raises OSError.
     """
-    descriptor = private_files.open_file(folder.path / _LOCK, os.O_RDWR | os.O_CREAT)
+    descriptor = private_files.open_file(folder.path / "lock", os.O_RDWR | os.O_CREAT)
     deadline = time.monotonic() + patience
     while not private_files.try_lock(descriptor):
         if time.monotonic() >= deadline:

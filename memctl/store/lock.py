@@ -16,7 +16,6 @@ from pathlib import Path
 from memctl.errors import MemctlError
 from memctl.git import git, private_files
 
-_PERMISSION_ERRORS = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
 _ANNOUNCE_AFTER = 3.0  # seconds of waiting until a message says so
 # A function that shows the message about a lock for which a command waits; None in hooks, where nobody would read it.
@@ -37,7 +36,7 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
     try:
         descriptor = _acquire(file, patience)
     except OSError as error:
-        if error.errno not in _PERMISSION_ERRORS:
+        if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
             raise
         raise MemctlError(f"{file} can't be written: {error.strerror}", _permission_hint(file)) from None
     try:

@@ -25,7 +25,6 @@ RESTORE = (
     f"Git has the memory's files: `git restore :/{FOLDER}` brings them back, or in a sparse checkout `git "
     f"sparse-checkout add {FOLDER}`"
 )
-_FOREIGN_FILES = ("memory.db", "config.json")
 
 
 def find(start: Path) -> tuple[Path, Path]:
@@ -93,7 +92,7 @@ def refuse_link(folder: Path) -> None:
 
 def refuse_foreign(folder: Path) -> None:
     """Raise MemctlError if the `.memory/` folder belongs to another tool."""
-    for name in _FOREIGN_FILES:
+    for name in ("memory.db", "config.json"):
         if (folder / name).exists() and not (folder / CONFIG).exists():
             raise MemctlError(
                 f"{folder} belongs to another tool, since it has the file {name}",

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from memctl.git.repository import Repository
 
 _CALLS = "calls"
-_UNSAFE = r"[^A-Za-z0-9._-]+"
 _HINT = "said-"
 _SHOWN = "shown-"
 _EVENT = "event-"
@@ -33,7 +32,7 @@ _SAME_EVENT = 10.0  # seconds: the time limit of our hooks; two hooks for one ev
 def key(session: str) -> str:
     """Return a session's id as the name of a file or folder: `../../x y` gives `x-y`."""
     is_plain = session.isascii() and session.replace("-", "").isalnum()  # as the ids of all hosts are
-    name = session if is_plain else re.sub(_UNSAFE, "-", session)
+    name = session if is_plain else re.sub(r"[^A-Za-z0-9._-]+", "-", session)
     return portable(name[:98].strip("-._").removesuffix(".md")) or "session"
 
 

@@ -24,7 +24,6 @@ from memctl.text import credentials
 from memctl.text.phrases import some
 from memctl.write import commit, redact_file
 
-_MESSAGE = "a commit's message"
 _TOO_LARGE = f"it has more than {files.MAX_BYTES:,} bytes, so memctl can't search it for credentials"
 _LOCKED = "a text that can't be removed from it, such as a path, looks like a credential"
 
@@ -56,7 +55,7 @@ def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
     since = [ours, *([f"^{theirs}"] if theirs else [])]
     texts, unfit, names = _find_credentials(memory, since)
     messages = git.read([*git.LOG, "--format=%B", *since], repository.top).decode(errors="replace")
-    names += (_MESSAGE,) if credentials.is_in(messages) else ()
+    names += ("a commit's message",) if credentials.is_in(messages) else ()
     if not names and not unfit:
         return Publishable(ours, ours)
     now = trees.entries(repository, ours)

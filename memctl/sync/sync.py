@@ -365,7 +365,6 @@ def _proposal(planned: SyncResult, target: Upstream) -> str:
     )
 
 
-_RULES = ("MEM103", "MEM104", "MEM302")  # an unresolved conflict, an id twice, the number of a page twice
 _HINTS = {"MEM103": "resolve the conflict and commit, then run `memctl sync` again"}
 _RENUMBER = "`memctl renumber` gives one of the two another id or number; then run `memctl sync` again"
 
@@ -387,4 +386,5 @@ def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
 
 def _unsound(memory: Memory, snapshot: Snapshot) -> list[Finding]:
     subject = CheckContext(snapshot, memory.now, CachedRenderer(memory, snapshot), documents.counter(memory))
-    return list(run.check(subject, _RULES).findings)
+    # An unresolved conflict, an id twice, the number of a page twice.
+    return list(run.check(subject, ("MEM103", "MEM104", "MEM302")).findings)

@@ -21,13 +21,11 @@ from memctl.team.state import SHARED_WRITE, State
 from memctl.text import timestamps
 from memctl.text.markdown import one_line
 
-_CRITICAL = "critical"
 _FINISHED = 100  # percent
 # Seconds since related work was done. Of 117 pieces of a project's work (300 issues of beads),
 # each looked for among those that could be begun when it was finished (mostly 37), 21 % were among the first five with
 # what goes on from yesterday's work first, 12 % by weight alone.
 _LATELY = 24 * 3_600
-_IMPORT = "import"  # the operation whose commits have many records that nobody worked on then
 _OWN_TIMES = ("closed_at", "updated_date")  # front matter from the tools that records are imported from
 
 
@@ -82,7 +80,7 @@ def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = Tru
     def order(record: Record) -> tuple[bool, bool, bool, bool, float]:
         weight = work.weight(record) + is_started(record)  # what is begun comes before its equals
         return (
-            record.severity != _CRITICAL,
+            record.severity != "critical",
             record.memory_id not in own,
             is_started(record) and record.memory_id not in own,  # somebody may still be at it
             record.memory_id not in before,
@@ -161,7 +159,8 @@ def _done_lately(memory: Memory, snapshot: Snapshot, records: Iterable[Record]) 
     when = {path: commit.seconds for path, commit in commits.items() if commit.seconds >= since}
     made = memory.repository.objects.read(sorted({commits[path].commit for path in when}))
     texts = {item.id: (item.data or b"").decode(errors="replace") for item in made if item}
-    imported = {commit for commit, text in texts.items() if _IMPORT in message.parse(text).ops}
+    # A commit of an import has many records that nobody worked on then.
+    imported = {commit for commit, text in texts.items() if "import" in message.parse(text).ops}
     done = {}
     for name, some in beside.items():
         lately = []

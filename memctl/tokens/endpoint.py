@@ -23,8 +23,6 @@ from memctl.text.credentials import describe, find, lines
 from memctl.tokens.count import Count, cached_count
 from memctl.tokens.families import FAMILIES, family_of
 
-_BASE = "https://api.anthropic.com"
-_VERSION = "2023-06-01"
 _TIMEOUT = 30.0  # seconds
 _LONGEST_ANSWER = 65_536  # bytes; a count has about twenty
 _HINT = "without --source anthropic, tokens are counted on this machine, with an error band"
@@ -49,7 +47,7 @@ class Endpoint:
         self.model = model.strip()
         hint = f"set the environment variable to your key; {_HINT}"
         self._key = http_post.key(environ.get("ANTHROPIC_API_KEY", ""), "ANTHROPIC_API_KEY", hint)
-        base = environ.get("ANTHROPIC_BASE_URL", "").strip() or _BASE
+        base = environ.get("ANTHROPIC_BASE_URL", "").strip() or "https://api.anthropic.com"
         self._url = f"{http_post.address(base, 'ANTHROPIC_BASE_URL')}/v1/messages/count_tokens"
         self._cache = cache
 
@@ -69,7 +67,7 @@ class Endpoint:
         if not text.strip():  # a message must not be empty
             return 0
         body = {"model": self.model, "messages": [{"role": "user", "content": text}]}
-        headers = {"x-api-key": self._key, "anthropic-version": _VERSION}
+        headers = {"x-api-key": self._key, "anthropic-version": "2023-06-01"}
         host = urlsplit(self._url).netloc
         try:
             answer = http_post.post(self._url, msgspec.json.encode(body), headers, _TIMEOUT, _LONGEST_ANSWER)

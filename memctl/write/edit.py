@@ -20,7 +20,6 @@ from memctl.record.snapshot import Snapshot
 from memctl.text.markdown import one_line
 from memctl.text.phrases import indefinite
 
-_NUMBERS = ("importance", "completion_percentage")
 _ELSEWHERE = {
     "is_archived": "`memctl archive` and `memctl unarchive` change it",
     "archived_at": "`memctl archive` sets it",
@@ -363,7 +362,7 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
     if name in TIMES:
         later = name == "expires_at"
         return time_input.parse(value, now, ahead=later, whole_day=later)
-    if name in _NUMBERS:
+    if name in ("importance", "completion_percentage"):
         try:
             return int(value)
         except ValueError:

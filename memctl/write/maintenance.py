@@ -45,7 +45,6 @@ from memctl.write.retention_dates import Action, RetentionDates, read_dates
 
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
 _UNCOMMITTED = "its file has uncommitted changes"
-_GIVES_WAY = "supersedes"  # the link that does not prevent deletion
 _LEAST_ARCHIVED = 30  # days that a learning is archived before it is deleted, whatever the settings (chosen by us)
 _WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
 
@@ -430,7 +429,8 @@ def _note_holder(held: dict[str, str], paths: dict[str, str], names: Iterable[st
 
 def _link_targets(record: Record, *, everything: bool) -> list[str]:
     """Return the ids that a record links to; without `everything` not those that it supersedes."""
-    linked = [name for field in OTHER_END if everything or field != _GIVES_WAY for name in getattr(record, field)]
+    # The link `supersedes` does not prevent deletion.
+    linked = [name for field in OTHER_END if everything or field != "supersedes" for name in getattr(record, field)]
     return [*linked, record.parent_memory_id] if record.parent_memory_id else linked
 
 

@@ -39,16 +39,12 @@ def is_ours(path: str, code: str) -> bool:
     return session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
 
 
-# What `git status` prints for a file in a conflict that leaves no markers: one side deleted, added or renamed it.
-_CONFLICTS = ("DD", "AU", "UD", "UA", "DU")
-
-
 def conflict(memory: Memory, path: str, code: str | None) -> tuple[str, str] | None:
     """Return the reason why a file is not committed, and a hint, if it is in a conflict that its text does not show.
 
     `code` are the two letters that `git status` prints for the file.
     """
-    if code not in _CONFLICTS:
+    if code not in ("DD", "AU", "UD", "UA", "DU"):  # conflicts without markers: one side deleted, added or renamed it
         return None
     name = shlex.quote(memory.tracked(path))
     why = f"{memory.tracked(path)} is in an unresolved conflict: one side deleted it, and the other changed it"

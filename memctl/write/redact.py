@@ -27,7 +27,6 @@ from memctl.write.commit import Outcome
 from memctl.write.redact_file import GIVEN, Secrets
 
 _SHORTEST = 6  # characters of a given text; shorter ones also occur in words that are no secret
-_REASON = "a credential is removed"
 
 
 class Redaction(msgspec.Struct, frozen=True):
@@ -97,7 +96,7 @@ def redact(
             raise MemctlError(f"a text to be redacted must have at least {_SHORTEST} characters", exit_code=USAGE)
     ours = [memory.repository.shared, *sorted((memory.repository.common_dir / "worktrees").glob("*/memctl"))]
     plan = _Plan(references, start, dict.fromkeys(secrets, GIVEN), [*ours, *folders])
-    options = msgspec.structs.replace(options, reason=options.reason or _REASON, allow_owned=True)
+    options = msgspec.structs.replace(options, reason=options.reason or "a credential is removed", allow_owned=True)
     outcome = transaction.carry_out(memory, lambda _: _change(memory, plan, options), options)
     if not options.dry_run:
         with lock.hold(memory.repository.shared / "lock"):

@@ -32,7 +32,6 @@ ELEMENTS = {
 _LISTED = "item"
 _LINES = 6  # of a list in an element, which has less than 200 tokens
 _EVENT = "agent_context"
-_SHARED = ("state", "decision")  # kinds of items in the shared context of agents; rules.md#shared-context
 
 
 def xml_item(item: Item) -> str:
@@ -75,7 +74,8 @@ def event_pack(contents: Contents) -> str:
         "target_agent": draft.target,
         "workflow_id": draft.project,
     }
-    shared = sum(sizes.get(kind, 0) for kind in _SHARED)
+    # The kinds of items in the shared context of agents: rules.md#shared-context.
+    shared = sum(sizes.get(kind, 0) for kind in ("state", "decision"))
     metrics = {"scs_size": f"{shared}", "aws_size": f"{sum(sizes.values())}"} if sizes else {}
     lines = [*_group("meta", meta), *state, *_group("context_metrics", metrics)]
     return "\n".join([f"<{_EVENT}>", *lines, f"</{_EVENT}>"]) + "\n"

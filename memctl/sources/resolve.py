@@ -19,6 +19,8 @@ _Words = tuple[str, ...]
 _FAMILIES = (PYTHON, GO, (*SCRIPT, "vue", "svelte"), CPP, JAVA, RUBY, RUST)
 _ENTRY = re.compile(r"__init__\.pyi?|(?:lib|main|mod)\.rs|index\.(?:d\.)?[cm]?[jt]sx?")  # named as its folder
 _ROOTS = ("src", "lib", "python")  # folders that Python's modules are imported from, beside those above the importer
+_SUFFIX = re.compile(r"(?:\.d)?\.\w+$")
+_COMPILED = re.compile(r"\.[cm]?[jt]sx?$")  # an import may name the compiled file, while the repository has the source
 _ALL = "*"  # the last word of an import of all classes of a Java package
 
 
@@ -158,30 +160,25 @@ class Resolver:
             if whole.startswith(("../", "/")) or whole == "..":
                 return ()
             given = whole.split("/") if whole != "." else []
+        if suffix in SCRIPT and given and _COMPILED.sub("", given[-1]) == "index":
+            given = given[:-1]
         wanted, last = _plain(given), given[-1] if given else ""
         if suffix in (*SCRIPT, *CPP, *RUBY):  # the last word may have a suffix
             wanted = (*wanted[:-1], *(word.partition(".")[0] for word in wanted[-1:]))
-        if base is not None and _ENTRY.fullmatch(last):
-            wanted = wanted[:-1]
-        family = next(family for family in _FAMILIES if suffix in family)
         files = []
         for words, file in self._by_word.get(wanted[-1] if wanted else "", ()):
-            is_it = words == wanted if base is not None else words[-len(wanted) :] == wanted
-            has_suffix = "." in last and file.endswith(last)
-            is_kind = has_suffix if suffix in CPP else has_suffix or suffix_of(file) in family
-            start = words[: -len(wanted)] if wanted else ()
-            if is_it and is_kind and (base is not None or suffix not in PYTHON or self._is_start(start, path)):
-                files.append(file)
+            is_there = words == wanted if base is not None else words[-len(wanted) :] == wanted
+            if is_there and _is_named(file, suffix, last):
+                start = words[: -len(wanted)] if wanted else ()
+                if base is not None or suffix not in PYTHON or self._is_start(start, path):
+                    files.append(file)
         if not files:
             return ()
         folder = posixpath.dirname(path)
         nearest = min(files, key=lambda file: (not file.endswith(last), -_common(folder, file), len(file), file))
-        is_package = suffix in GO or _ALL in given
-        return (
-            [file for file in files if posixpath.dirname(file) == posixpath.dirname(nearest)]
-            if is_package
-            else [nearest]
-        )
+        if suffix in GO or _ALL in given:
+            return [file for file in files if posixpath.dirname(file) == posixpath.dirname(nearest)]
+        return [nearest]
 
     def _is_start(self, folder: _Words, path: str) -> bool:
         """Return whether Python's modules below a folder may be imported by the file at `path`."""
@@ -193,6 +190,21 @@ class Resolver:
 def _plain(parts: Iterable[str]) -> _Words:
     """Return words as they are compared: a crate may have a `-` in its folder's name, and a `_` in imports."""
     return tuple(word.replace("-", "_") for part in parts for word in part.split("/") if word)
+
+
+def _is_named(file: str, suffix: str, last: str) -> bool:
+    """Return whether a file may be meant by an import with the last word `last`, in a file with a suffix."""
+    if "." in last and file.endswith(last):
+        return True
+    if suffix in CPP or (suffix in SCRIPT and _stem(file) != _COMPILED.sub("", last)):
+        return False
+    return suffix_of(file) in next((family for family in _FAMILIES if suffix in family), ())
+
+
+def _stem(path: str) -> str:
+    """Return the name of a file without its suffix, for an index that of its folder."""
+    folder, name = posixpath.split(path)
+    return posixpath.basename(folder) if _ENTRY.fullmatch(name) else _SUFFIX.sub("", name)
 
 
 def _common(folder: str, path: str) -> int:

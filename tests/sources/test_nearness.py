@@ -53,6 +53,7 @@ def test_without_active_files_nothing_is_near() -> None:
         ("web/app.ts", 'import { x } from "."\n', "web/index.ts", {}),
         ("web/app.ts", 'import { x } from "./cart"\n', "web/cart/index.ts", {}),
         ("web/app.ts", 'import { x } from "./cart.js"\n', "web/cart.ts", {}),
+        ("web/app.ts", 'import { x } from "./lamp-oil"\n', "web/lamp-oil/index.ts", {}),
         ("web/app.ts", 'import { x } from "@/cart"\n', "src/cart.ts", {}),
         ("web/app.ts", 'import { x } from "shop"\n', "lib/src/index.ts", {"lib/package.json": '{"name": "shop"}'}),
         ("src/app.rs", "use lamp_oil::Wick;\n", "lamp-oil/src/lib.rs", {"lamp-oil/Cargo.toml": 'name = "lamp-oil"\n'}),

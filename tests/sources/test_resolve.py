@@ -68,6 +68,7 @@ def test_import_of_an_ambiguous_name_means_the_nearer_module() -> None:
 
 SCRIPTS = resolver(
     *("src/main.ts", "src/cart/index.ts", "src/cart/item.tsx", "src/lib/money.js", "src/data.json", "src/types.d.ts"),
+    *("src/cart.service.ts", "src/cart.module.ts", "src/lamp-oil/index.ts"),
     *("packages/ui/src/index.ts", "packages/ui/src/button.tsx", "packages/api/index.js", "web/page.tsx"),
     packages__ui__package_json='{"name": "@shop/ui"}',
     packages__api__package_json='{"name": "api"}',
@@ -82,6 +83,11 @@ SCRIPTS = resolver(
         ("src/main.ts", "./cart/item.js", "src/cart/item.tsx"),
         ("src/cart/index.ts", "../lib/money", "src/lib/money.js"),
         ("src/cart/index.ts", "..", ""),
+        ("src/main.ts", "./cart.service", "src/cart.service.ts"),
+        ("src/main.ts", "./cart.gone", ""),
+        ("src/main.ts", "./cart/index", "src/cart/index.ts"),
+        ("src/main.ts", "./cart/index.js", "src/cart/index.ts"),
+        ("src/main.ts", "./lamp-oil", "src/lamp-oil/index.ts"),
         ("src/main.ts", "./data.json", "src/data.json"),
         ("src/main.ts", "./types", "src/types.d.ts"),
         ("src/main.ts", "@/lib/money", "src/lib/money.js"),
@@ -192,6 +198,7 @@ CPP_AND_JAVA = resolver(
         ("src/cart.c", "shop/money.h", {"include/shop/money.h"}),
         ("lib/src/a.c", "shop/money.h", {"lib/include/shop/money.h"}),
         ("src/cart.c", "stdio.h", set()),
+        ("src/cart.c", "cart", set()),
         ("app/src/test/java/org/CartTest.java", "org.shop.Cart", {"app/src/main/java/org/shop/Cart.java"}),
         ("app/src/test/java/org/CartTest.java", "org.shop.Cart.Line", {"app/src/main/java/org/shop/Cart.java"}),
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cache
 
 import msgspec
@@ -29,16 +29,21 @@ class Nearness(msgspec.Struct, frozen=True):
     is_needed: bool = False
 
 
-def nearness(contents: FileList, active: Collection[str], given: Collection[str] = ()) -> dict[str, Nearness]:
+def nearness(
+    contents: FileList, active: Collection[str], given: Collection[str] = (), likely: Mapping[str, float] | None = None
+) -> dict[str, Nearness]:
     """Return how near files are to the active files, by path; files without a relation to these are left out.
 
     A file has a relation if it is active itself, if an active file imports it (also through one other file), or if it
     imports an active file. Points of several relations add up to at most 20.
 
-    `contents` are all files by path, `active` the paths of the active files, and `given` those of them that a person
-    named.
+    - `contents` are all files by path.
+    - `active` are the paths of the active files, and `given` those of them that a person named.
+    - `likely` are files that the task may be about, each with a likelihood from 0 to 1. A file without a relation to an
+      active file can have one to a likely file; its points are then multiplied by this likelihood.
     """
-    if not active:
+    likely = {path: share for path, share in (likely or {}).items() if path not in active}
+    if not active and not likely:
         return {}
     manifest_paths = (path for name in manifests.NAMES for path in contents.called(stem_of(name)))
     declared = {posixpath.dirname(path): name for path in manifest_paths if (name := contents[path].facts.declared)}
@@ -48,6 +53,8 @@ def nearness(contents: FileList, active: Collection[str], given: Collection[str]
     def imported(path: str) -> set[str]:
         return resolver.targets(path, contents[path].facts.imports) - {path}
 
+    wanted = frozenset(active) | likely.keys()
+    importing = {path: met for path in _may_import(contents, resolver, wanted) if (met := imported(path) & wanted)}
     reasons: dict[str, list[tuple[float, str]]] = {path: [(MOST, "it is active")] for path in active}
     direct = {target: path for path in sorted(active, reverse=True) for target in imported(path)}
     for target, path in direct.items():
@@ -56,9 +63,11 @@ def nearness(contents: FileList, active: Collection[str], given: Collection[str]
     for target, path in second.items():
         if target not in direct:
             reasons.setdefault(target, []).append((SECOND, f"{path} imports it, and an active file imports {path}"))
-    for path in _may_import(contents, resolver, active):
-        if met := imported(path).intersection(active):
-            reasons.setdefault(path, []).append((IMPORTING, f"it imports {min(met)}"))
+    for path, met in importing.items():
+        if met.intersection(active):
+            reasons.setdefault(path, []).append((IMPORTING, f"it imports {min(met.intersection(active))}"))
+    for path, reason in _near_likely(importing, {path: imported(path) for path in likely}, likely).items():
+        reasons.setdefault(path, [reason])
     needed = {*given, *(target for path in given for target in imported(path))}
     result = {}
     for path, several in reasons.items():
@@ -79,3 +88,25 @@ def _may_import(files: FileList, resolver: Resolver, wanted: Collection[str]) ->
         starts = tuple(folders)
         found.update(path for path in files.having("imports", [RELATIVE], len(files)) or () if path.startswith(starts))
     return found
+
+
+def _near_likely(
+    importing: Mapping[str, set[str]], imported: Mapping[str, set[str]], likely: Mapping[str, float]
+) -> dict[str, tuple[float, str]]:
+    """Return the neighbours of likely files, each with the most points that one of these gives, and the reason.
+
+    `importing` has what other files import, `imported` what the likely files import.
+    """
+    near: dict[str, tuple[float, str]] = {}
+
+    def add(path: str, points: float, why: str) -> None:
+        if points > near.get(path, (0.0, ""))[0]:
+            near[path] = round(points, 1), why
+
+    for path in sorted(likely):
+        for target in imported[path]:
+            add(target, DIRECT * likely[path], f"{path} imports it")
+    for path, met in importing.items():
+        for target in sorted(met & likely.keys()):
+            add(path, IMPORTING * likely[target], f"it imports {target}")
+    return near

@@ -21,7 +21,7 @@ from memctl.sources.file_list_update import FileSources
 from memctl.sources.generated_files import GeneratedFiles
 from memctl.sources.load_plan import Choice, LoadBudget, ScoredFile, choose
 from memctl.sources.nearness import nearness
-from memctl.sources.score import FileKnowledge, Score, places_down, score
+from memctl.sources.score import RELEVANCE, FileKnowledge, Score, places_down, score, task_points
 from memctl.sources.sizes import TokenSizes
 from memctl.sources.task_files import FileMention
 from memctl.store import file_texts, load
@@ -35,6 +35,7 @@ from memctl.tokens.count import Counter as TokenCounter
 
 # Files that one commit changes, from which on it tells none of them from the others: an import, a new formatter.
 _SWEEPING = 1_000
+_LIKELY = 5  # files that match a task best, whose imports and importers get points
 
 
 class FileRequest(msgspec.Struct, frozen=True):
@@ -111,7 +112,7 @@ def _ranked(
     texts, named = FileMatches({}, {}, {}), dict[str, FileMention]()
     if request.task:
         texts = file_texts.matches(contents, request.task)
-        most = -1 if request.lists_all else request.shown
+        most = -1 if request.lists_all else max(request.shown, _LIKELY)
         named = file_search.mentions(snapshot, sources, request.task, now, late.union(texts.shares), most)
     else:
         contents.load()
@@ -131,7 +132,7 @@ def _ranked(
             match=texts.shares.get(path, 0.0),
             words=tuple(texts.words.get(path, ())),
         )
-    near = nearness(contents, active, given)
+    near = nearness(contents, active, given, _likely(known) if request.task else {})
     for path, each in near.items():
         known[path] = msgspec.structs.replace(known.get(path) or _only_changed(lately.ago_of(path)), near=each)
     wanted = _matching(contents, request.globs)
@@ -186,6 +187,13 @@ def _others(
         new = (path for path in alike if lately.ago_of(path) == change and path not in known)
         found += [(path, same) for path in islice(new, None if is_needed else request.shown)]
     return found, len(wanted) - sum(path in wanted for path in known) - len(found)
+
+
+def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:
+    """Return the five files that match a task best, each with a likelihood from 0 to 1."""
+    shares = {path: sum(points for points, _ in task_points(each)) / RELEVANCE for path, each in known.items()}
+    best = sorted(shares, key=lambda path: (-shares[path], path))[:_LIKELY]
+    return {path: shares[path] for path in best if shares[path]}
 
 
 def _active_files(

@@ -66,13 +66,16 @@ def nearness(
     for path, met in importing.items():
         if met.intersection(active):
             reasons.setdefault(path, []).append((IMPORTING, f"it imports {min(met.intersection(active))}"))
-    for path, reason in _near_likely(importing, {path: imported(path) for path in likely}, likely).items():
-        reasons.setdefault(path, [reason])
+    near = [(DIRECT * likely[path], f"{path} imports it", target) for path in likely for target in imported(path)]
+    for path, met in importing.items():
+        near += [(IMPORTING * likely[target], f"it imports {target}", path) for target in met & likely.keys()]
+    for points, why, path in sorted(near, key=lambda each: (-each[0], each[1])):  # the most points come first
+        reasons.setdefault(path, [(round(points, 1), why)])
     needed = {*given, *(target for path in given for target in imported(path))}
     result = {}
     for path, several in reasons.items():
-        points, why = zip(*several, strict=True)
-        result[path] = Nearness(min(sum(points), MOST), why, path in needed)
+        given_points, whys = zip(*several, strict=True)
+        result[path] = Nearness(min(sum(given_points), MOST), whys, path in needed)
     return result
 
 
@@ -88,25 +91,3 @@ def _may_import(files: FileList, resolver: Resolver, wanted: Collection[str]) ->
         starts = tuple(folders)
         found.update(path for path in files.having("imports", [RELATIVE], len(files)) or () if path.startswith(starts))
     return found
-
-
-def _near_likely(
-    importing: Mapping[str, set[str]], imported: Mapping[str, set[str]], likely: Mapping[str, float]
-) -> dict[str, tuple[float, str]]:
-    """Return the neighbours of likely files, each with the most points that one of these gives, and the reason.
-
-    `importing` has what other files import, `imported` what the likely files import.
-    """
-    near: dict[str, tuple[float, str]] = {}
-
-    def add(path: str, points: float, why: str) -> None:
-        if points > near.get(path, (0.0, ""))[0]:
-            near[path] = round(points, 1), why
-
-    for path in sorted(likely):
-        for target in imported[path]:
-            add(target, DIRECT * likely[path], f"{path} imports it")
-    for path, met in importing.items():
-        for target in sorted(met & likely.keys()):
-            add(path, IMPORTING * likely[target], f"it imports {target}")
-    return near

@@ -78,3 +78,14 @@ def test_importer_is_found_without_resolving_the_imports_of_all_files(
     assert found[importer].points == 15
     monkeypatch.setattr("memctl.sources.nearness._may_import", lambda *_: set(known))  # all imports are resolved
     assert nearness(known, {target}) == found
+
+
+def test_neighbours_of_likely_files_get_the_most_points_that_one_of_these_gives() -> None:
+    files = contents(near="", active="near", likely="near deep", deep="", less="deep", user="likely less")
+    found = nearness(files, {"active.py"}, likely={"likely.py": 0.5, "less.py": 0.4})
+    assert {path: (near.points, near.why) for path, near in found.items()} == {
+        "active.py": (20, ("it is active",)),
+        "near.py": (20, ("active.py imports it",)),
+        "deep.py": (10, ("likely.py imports it",)),
+        "user.py": (7.5, ("it imports likely.py",)),
+    }

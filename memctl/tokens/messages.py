@@ -226,7 +226,8 @@ def _listing(text: str) -> str:
 # into 2,048 x 2,048 and to 768 on its shorter side, and 85 for `detail: low`.
 _LONGEST, _A_TOKEN, _MOST = 1_568, 750, 1_600
 _BASE, _TILE, _TILE_SIDE, _SQUARE, _SHORTER = 85, 170, 512, 2_048, 768
-_PNG, _ENCODED = b"\x89PNG\r\n\x1a\n", 32  # characters of base64 that have the size of a PNG
+_ENCODED = 256 * 1024  # characters of base64 that have the size; what a camera adds comes before it
+_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # the segments of a JPEG that have its size
 
 
 def image_tokens(value: Any) -> int | None:
@@ -264,17 +265,49 @@ def _of_openai(width: int, height: int) -> int:
 
 
 def image_size(encoded: Any) -> tuple[int, int] | None:
-    """Return the width and height in pixels of an image, which is a base64 text of a PNG.
+    """Return the width and height in pixels of an image, which is a base64 text of a PNG, GIF, WebP or JPEG.
 
-    The result is large for an image in another format, and None for a value that is not base64.
+    The result is None for any other value.
     """
     if not isinstance(encoded, str):
         return None
+    head = encoded[:_ENCODED]
     try:
-        data = binascii.a2b_base64(encoded[:_ENCODED])
-    except binascii.Error:
+        data = binascii.a2b_base64(head[: len(head) // 4 * 4])
+        size = _size(data)
+    except (binascii.Error, ValueError, struct.error, IndexError):
         return None
-    if not data.startswith(_PNG) or len(data) < _ENCODED * 3 // 4:
-        return (2_000, 2_000) if data else None  # as much as an image can cost; all 47 of real sessions were PNG
-    width, height = struct.unpack(">II", data[16:24])
-    return (width, height) if width and height else None
+    return size if size is not None and all(size) else None
+
+
+def _size(data: bytes) -> tuple[int, int] | None:
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return struct.unpack(">II", data[16:24])
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return struct.unpack("<HH", data[6:10])
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return _size_of_webp(data)
+    return _size_of_jpeg(data) if data.startswith(b"\xff\xd8") else None
+
+
+def _size_of_webp(data: bytes) -> tuple[int, int] | None:
+    if data[12:16] == b"VP8 ":
+        width, height = struct.unpack("<HH", data[26:30])
+        return width & 0x3FFF, height & 0x3FFF
+    if data[12:16] == b"VP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    if data[12:16] == b"VP8X":
+        return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
+    return None
+
+
+def _size_of_jpeg(data: bytes) -> tuple[int, int] | None:
+    place = 2
+    while data[place] == 0xFF:
+        kind, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4], "big")
+        if kind in _FRAMES:
+            height, width = struct.unpack(">HH", data[place + 5 : place + 9])
+            return width, height
+        place += 2 + length
+    return None

@@ -172,16 +172,20 @@ def test_listings_of_tools_have_kinds_of_their_own(text: str, kind: str) -> None
 
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 1_092, 1_092) + b"\0" * 9).decode()
-JPEG = base64.b64encode(b"\xff\xd8\xff\xe0\0\4JF\xff\xc0\0\x11\x08").decode()
+JPEG = base64.b64encode(
+    b"\xff\xd8\xff\xe0\0\4JF\xff\xc0\0\x11\x08" + struct.pack(">HH", 200, 300) + b"\3" * 12
+).decode()
+GIF = base64.b64encode(b"GIF89a" + struct.pack("<HH", 20, 30) + b"\0\0").decode()
+WEBP = base64.b64encode(b"RIFF\0\0\0\0WEBPVP8X\n\0\0\0\0\0\0\0" + bytes([99, 0, 0, 49, 0, 0])).decode()
 
 
 def test_an_image_has_the_tokens_of_its_size() -> None:
-    assert image_size(PNG) == (1_092, 1_092)
-    for odd in (None, 7, "", "A", "%%%", base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 40).decode()):
+    sizes = [image_size(data) for data in (PNG, JPEG, GIF, WEBP)]
+    assert sizes == [(1_092, 1_092), (300, 200), (20, 30), (100, 50)]
+    for odd in (None, 7, "", "AAAA", "%%%", PNG[:20], base64.b64encode(b"\xff\xd8\xff").decode()):
         assert image_size(odd) is None
     own = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
     assert image_tokens(own) == 1_590
-    assert image_tokens({"type": "image", "source": {"type": "base64", "data": JPEG}}) == 1_600
     assert image_tokens({"type": "image", "source": {"type": "url", "url": "https://x/y.png"}}) is None
     url = f"data:image/png;base64,{PNG}"
     assert image_tokens({"type": "image_url", "image_url": {"url": url}}) == 85 + 4 * 170
@@ -194,12 +198,7 @@ def test_an_image_has_the_tokens_of_its_size() -> None:
 
 
 def test_contents_that_are_not_text_are_reported_and_not_counted() -> None:
-    content = [
-        {"type": "image", "source": {"url": "https://x/y.png"}},
-        {"type": "thinking", "thinking": "x"},
-        "odd",
-        {"type": 1},
-    ]
+    content = [{"type": "image", "source": {"data": "aaaa"}}, {"type": "thinking", "thinking": "x"}, "odd", {"type": 1}]
     conversation = parsed([{"role": "user", "content": content}])
     assert conversation.parts == []
     assert conversation.uncounted == {"image": 1, "thinking": 1, "unknown content": 2}

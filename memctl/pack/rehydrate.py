@@ -41,7 +41,7 @@ from memctl.pack.rank import (
 )
 from memctl.record import content_fields, handoff
 from memctl.record.filters import Filters, select, severity_rank
-from memctl.record.kinds import ISSUE, KINDS, KNOWLEDGE, LEARNING, SEVERITIES
+from memctl.record.kinds import KINDS, KNOWLEDGE, LEARNING, SEVERITIES
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.text.fit import first_sentence
@@ -218,7 +218,6 @@ def _important_parts(
             tuple(_certain_first(snapshot, records, known, place)),
             rank=0 if about.is_met and not about.records else FIRST,
             shortest_first=name != LEARNING.name and not about.is_met,
-            counted=name == ISSUE.name and not about.is_met,
         )
         for name, records in chosen.items()
     ]

@@ -33,9 +33,7 @@ from memctl.pack.rank import (
     WEIGHTY_FOR_TASK,
     by_nearness,
     is_urgent,
-    near_latest_work,
     placed,
-    recorded_today,
     weighty,
     young_first,
 )
@@ -44,6 +42,7 @@ from memctl.record.filters import Filters, select, severity_rank
 from memctl.record.kinds import KINDS, KNOWLEDGE, LEARNING, SEVERITIES
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.search.urgency import Near, by_urgency, near_work, recorded_today
 from memctl.text.fit import first_sentence
 from memctl.text.markdown import one_line
 from memctl.text.phrases import gap, quantity, some
@@ -51,6 +50,7 @@ from memctl.text.phrases import gap, quantity, some
 RESOLVED = 10  # issues and states that say how earlier work on the task ended; our own choice
 _BESIDES = 3  # critical issues that are named although they are irrelevant to the task
 _LEFT = 0.6  # share of the room for latest work that the last sessions take; the tasks have the rest
+_LATELY = 3  # states worked on last, in whose sections the latest work is
 _AT_ONCE = 50  # records that Git is asked about together
 TITLES = {
     "state": "Current state",
@@ -99,7 +99,8 @@ NO_CONDITIONS = RehydrationRequest()
 class _Material(msgspec.Struct, frozen=True):
     """What a rehydration is made of; `known` has the last commits of records that Git was asked about, by path.
 
-    `about` is what matches the task, `today` the paths of records made today, `ended` the sessions with a page.
+    `about` is what matches the task, `today` the paths of records made today, `ended` the sessions with a page, and
+    `near` tells records near the latest work.
     """
 
     snapshot: Snapshot
@@ -109,6 +110,7 @@ class _Material(msgspec.Struct, frozen=True):
     about: TaskMatches
     today: Collection[str]
     ended: Sequence[EndedSession]
+    near: Near
     known: dict[str, RecordOrigin] = {}
 
     def ask(self, records: Iterable[Record]) -> None:
@@ -149,11 +151,10 @@ def draft(
     current = filters.keep(unexpired)
     about = items.match_task(snapshot, request.task, filters, now, with_places=not request.narrowed_by)
     sources.ahead(current)
-    material = _Material(
-        snapshot, now, request, sources, about, recorded_today(current, now), last_work.sessions(snapshot)
-    )
-    active = _active(current, about, sources)
-    chosen = choose(current, now, request, about.records)
+    today, ended, active = recorded_today(current, now), last_work.sessions(snapshot), _active(current, about, sources)
+    near = near_work(active[:_LATELY], _touched(snapshot, current, ended, sources), today)
+    material = _Material(snapshot, now, request, sources, about, today, ended, near)
+    chosen = choose(current, now, request, about.records, near)
     material.ask([*active, *about.resolved[:RESOLVED], *chain.from_iterable(chosen.values())])
     left, states, closing, reserve = _latest_work(material, active, count, work)
     parts, rest = _parts(material, current, chosen, left, states)
@@ -194,6 +195,15 @@ def _latest_work(
     return left, shown + [item for item in states if item not in tasks and item.weight >= CRITICAL], closing, reserve
 
 
+def _touched(
+    snapshot: Snapshot, current: Sequence[Record], ended: Sequence[EndedSession], sources: Sources
+) -> set[str]:
+    """Return the paths of the files of the latest work, as far as records refer to code."""
+    if not any(record.code_refs for record in current):
+        return set()
+    return {*last_work.files(snapshot, ended), *sources.touched()}
+
+
 def _parts(
     material: _Material,
     current: Sequence[Record],
@@ -215,10 +225,7 @@ def _parts(
     parts += [*of_work, *important, *relevant] if about.records else [*of_work, *relevant, *important]
     taken = {item.key for part in parts for item in part.items}
     others = [record for record in current if record.path not in taken]
-    has_code = any(record.code_refs for record in others)
-    changed = last_work.files(material.snapshot, material.ended) if has_code else set()
-    touched = {*changed, *material.sources.touched()} if has_code else set()
-    rest = by_nearness(others, about.fits, near_latest_work(states, touched), material.now)
+    rest = by_nearness(others, about.fits, material.near, material.now)
     if not about.is_met:  # those whose titles no pack may lose come before the rest
         urgent = [record for record in rest if is_urgent(record, material.today)][:_AT_ONCE]
         parts.append(msgspec.structs.replace(REST, items=tuple(material.items(urgent)), rank=SECOND))
@@ -261,7 +268,11 @@ def current_records(snapshot: Snapshot, now: str) -> list[Record]:
 
 
 def choose(
-    current: list[Record], now: str, request: RehydrationRequest = NO_CONDITIONS, matching: Sequence[Record] = ()
+    current: list[Record],
+    now: str,
+    request: RehydrationRequest = NO_CONDITIONS,
+    matching: Sequence[Record] = (),
+    near: Near = lambda _: False,
 ) -> dict[str, list[Record]]:
     """Return the most important records, with which a rehydration begins, by record type and the most important first.
 
@@ -270,7 +281,7 @@ def choose(
     names a section or a time.
 
     `matching` are the records that match the request's task, the best first. If there are any, only these are returned,
-    and the limits do not apply.
+    and the limits do not apply. `near` tells records near the latest work.
     """
     by_type = {name: [r for r in current if r.memory_type == name] for name in LIMITS}
     if matching:
@@ -278,8 +289,7 @@ def choose(
     else:
         chosen = by_type if request.since or request.section else weighty(by_type, now)
         chosen["decision"] = select(chosen["decision"], Filters(), "importance")
-        newest = sorted(chosen["issue"], key=lambda r: (r.timestamp, r.id), reverse=True)
-        chosen["issue"] = sorted(newest, key=severity_rank)
+        chosen["issue"] = sorted(by_urgency(chosen["issue"], near, lambda _: 0), key=severity_rank)
         chosen["learning"].sort(key=lambda r: (r.importance < CRITICAL, -r.access_count, -r.importance, r.id))
     if not matching:
         chosen = {name: young_first(records, now) for name, records in chosen.items()}

@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from memctl.record.filters import severity_rank
-from memctl.record.kinds import SEVERITIES
 from memctl.record.pages import code_path
 from memctl.record.record import Record
 from memctl.text import timestamps
 
 _NEAR = 2  # additional weight of a record near the work, about one class of importance
+_OTHERS = 2  # rank of severities below critical and high, whose records are ordered by weight
 Near = Callable[[Record], bool]
 
 
 def by_urgency(
     records: Iterable[Record], near: Near, weight: Callable[[Record], float] = lambda record: record.importance
 ) -> list[Record]:
-    """Return records, the most urgent first: critical ones, then by weight, severity and nearness, then the newest.
+    """Return records, the most urgent first.
 
-    Severity adds up to 4 points to `weight`, and nearness to the work (`near`) 2.
+    Critical records come first, then those of high severity. Among these and among all others the order is by weight,
+    to which nearness to the work (`near`) adds 2, then by severity, then by date, the newest first.
     """
 
-    def order(record: Record) -> tuple[bool, float]:
-        points = weight(record) + len(SEVERITIES) - severity_rank(record) + (_NEAR if near(record) else 0)
-        return record.severity != SEVERITIES[0], -points
+    def order(record: Record) -> tuple[int, float, int]:
+        severity = severity_rank(record)
+        return min(severity, _OTHERS), -weight(record) - (_NEAR if near(record) else 0), severity
 
     newest = sorted(records, key=lambda record: (record.timestamp, record.id, record.path), reverse=True)
     return sorted(newest, key=order)

@@ -420,7 +420,8 @@ def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
         return ""
     ended = f"; {quantity(len(ends), 'session')} summarized, the last ended {_ago(max(ends), now)}" if ends else ""
     agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
-    return f"Last recorded: {last.id} by {agent}, {_ago(last.timestamp, now)}{ended}."
+    said = "Last recorded" if last.recorded is not None else "Latest, by its own date"  # not by the import's
+    return f"{said}: {last.id} by {agent}, {_ago(last.timestamp, now)}{ended}."
 
 
 def _ago(moment: str, now: str) -> str:

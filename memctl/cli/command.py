@@ -130,7 +130,11 @@ class _Number(click.IntRange):
     """A whole number; larger ones than SQLite has mean the largest, which is more than there is of anything."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number of a text; fails as click.IntRange does."""
+        """Return the number of a text; fails as click.IntRange does, or with what to give if the text is no number."""
+        try:
+            int(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a whole number; give one of at least {self.min}.", param, ctx)
         return min(int(super().convert(value, param, ctx)), _LARGEST)
 
 

@@ -27,10 +27,10 @@ _SHOWN = 3  # pieces of others' work to name
 def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | None) -> None:
     """Show what to work on next: unblocked work, best first.
 
-    Open issues and active states are work. The order: what you are working on or were assigned; critical issues; what
-    nobody has begun; what continues the work of the last day; then by importance, severity, and how much other work
-    waits for it. Work that other agents own, work on or were assigned is left out. The variable MEMCTL_AGENT says who
-    you are.
+    Open issues and active states are work. The order: critical issues; what you are working on or were assigned; what
+    nobody has begun; what continues the work of the last day; issues of high severity; then by importance, nearness to
+    the latest work, and how much other work waits for it. Packs have the same order of urgency. Work that other agents
+    own, work on or were assigned is left out. The variable MEMCTL_AGENT says who you are.
     """
     memory, snapshot = memory_access.read(ctx, at)
     work = next_work.choose(memory, snapshot, limit, is_now=at is None)

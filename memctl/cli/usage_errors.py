@@ -160,6 +160,8 @@ def _of_more_words(context: click.Context, given: list[str]) -> str:
     words = list(takewhile(lambda word: not word.startswith("-"), behind))
     if name == "list" and words and (kinds := get_close_matches(words[0].lower(), KINDS, n=1)):
         return f"`memctl list --type {kinds[0]}` lists the records of this type"
+    if name == "files":
+        return f"`memctl files --task {shlex.quote(' '.join(words))}` lists the files that a task needs"
     if name in _SEARCHED:
         return f"`memctl search {shlex.join(words)}` finds records with these words"
     is_title = any(param.name == "title" and isinstance(param, click.Argument) for param in context.command.params)

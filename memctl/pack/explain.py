@@ -9,10 +9,10 @@ import msgspec
 from memctl.pack import rehydrate
 from memctl.pack.budget_fill import Pack
 from memctl.pack.draft import REST
-from memctl.pack.rank import recorded_today
 from memctl.record.kinds import KNOWLEDGE
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.search.urgency import recorded_today
 
 _NO_ROOM = "no room: records of more weight, or shorter ones, come before it"
 _TITLES = {"state": "where work stands", REST.name: "also open", rehydrate.BESIDES.name: "besides the task"}

@@ -15,21 +15,11 @@ from memctl.record.kinds import KINDS
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 
-TITLE = 80  # characters of a title among others on a line
+TITLE, SHORT_TITLE = 80, 36  # characters of a title among others on a line, and on a short line
 
 _SAMPLE = 500  # lines from which the number of groups is known
 _SHORTER = 0.6  # of the tokens of an id that "…-165" saves
 _HEADING = "x" * 25  # as long as the heading of a group, and the line that counts its other items
-
-
-class Form(NamedTuple):
-    """How lines are written: the most characters of a title (0: whole), and whether ids begin where they differ."""
-
-    width: int = 0
-    has_short_ids: bool = False
-
-
-FORMS = (Form(), Form(60), Form(45), Form(36), Form(36, has_short_ids=True))  # tried in turn
 
 
 class TitleCost(msgspec.Struct, frozen=True):
@@ -49,49 +39,46 @@ class TitleCost(msgspec.Struct, frozen=True):
 
 
 class ListPlan(NamedTuple):
-    """Which lines a list has: how many, from the first on, in which form, and their tokens."""
+    """Which lines a list has: how many, from the first on, whether they are short ones, and their tokens.
 
-    number: int = 0
-    form: Form = FORMS[0]
-    tokens: float = 0.0
+    A short line has at most 36 characters of the title, and only the end of an id that begins as the one before it.
+    """
+
+    number: int
+    is_short: bool
+    tokens: float
 
 
 def plan(lines: Sequence[OmittedItem], cost: TitleCost, all_named: float, share: float, least: int) -> ListPlan:
     """Return the lines that a list may have.
 
-    All of them, in the first form that needs at most `all_named` tokens; if none does, those that fit into `share`
-    tokens, but at least `least`.
+    All of them if they need at most `all_named` tokens, short if they need to be; otherwise those that fit into
+    `share` tokens, but at least `least`.
     """
-    if len(lines) * cost.least <= all_named:
-        for form in FORMS:
-            if (tokens := spent(lines, cost, form)) <= all_named:
-                return ListPlan(len(lines), form, tokens)
-    result = ListPlan()
-    for form in FORMS[:-1]:
-        number, tokens = 0, 0.0
-        for tokens_of_line in _costs(lines, cost, form):
-            if tokens + tokens_of_line > share and number >= least:
-                break
-            number, tokens = number + 1, tokens + tokens_of_line
-        result = ListPlan(min(number, len(lines)), form, tokens)
-        if tokens <= share:
+    for is_short in (False, True) if len(lines) * cost.least <= all_named else ():
+        if (tokens := spent(lines, cost, is_short=is_short)) <= all_named:
+            return ListPlan(len(lines), is_short, tokens)
+    number, tokens = 0, 0.0
+    for tokens_of_line in _costs(lines, cost, is_short=False):
+        if tokens + tokens_of_line > share and number >= least:
             break
-    return result
+        number, tokens = number + 1, tokens + tokens_of_line
+    return ListPlan(number, False, tokens)
 
 
-def spent(lines: Sequence[OmittedItem], cost: TitleCost, form: Form) -> float:
-    """Return the tokens of lines in a form, with the headings of their groups."""
-    return sum(_costs(lines, cost, form))
+def spent(lines: Sequence[OmittedItem], cost: TitleCost, *, is_short: bool) -> float:
+    """Return the tokens of lines with the headings of their groups."""
+    return sum(_costs(lines, cost, is_short=is_short))
 
 
-def _costs(lines: Sequence[OmittedItem], cost: TitleCost, form: Form) -> Iterator[float]:
+def _costs(lines: Sequence[OmittedItem], cost: TitleCost, *, is_short: bool) -> Iterator[float]:
     """Yield the tokens of each line, the first with those of the groups' headings."""
     headings = len({(each.section, each.kind) for each in islice(lines, _SAMPLE)}) * cost.of(_HEADING)
     before: dict[tuple[str, str], str] = {}
     for each in lines:
-        tokens: float = headings + cost.of(shorten(each, form.width).line)
+        tokens: float = headings + cost.of(shorten(each, SHORT_TITLE).line if is_short else each.line)
         day = each.id.rpartition("-")[0]
-        if form.has_short_ids and day and before.get((each.section, each.kind)) == day:
+        if is_short and day and before.get((each.section, each.kind)) == day:
             tokens -= _SHORTER * cost.id
         before[each.section, each.kind] = day
         headings = 0
@@ -134,16 +121,16 @@ def groups(
     left: Sequence[OmittedItem],
     totals: Mapping[tuple[str, str], int],
     listed: int,
-    form: Form,
     sections: Mapping[str, str],
+    *,
+    is_short: bool,
 ) -> list[OmittedGroup]:
     """Group the items that a pack leaves out: by section, or by record type for items without a known section.
 
     - `left` are the items, those of one title merged. `totals` are the numbers of these items by section and type.
     - `listed` is how many of the items, from the first on, the pack lists by title; of the others, a group has only the
       number. If `listed` is 0, the result is a single group of all items.
-    - `form` is how the lines are written.
-    - `sections` are the titles of sections by marker.
+    - `sections` are the titles of sections by marker. `is_short` says that lines are short.
     """
     if not left:
         return []
@@ -158,9 +145,9 @@ def groups(
     for key, number in totals.items():
         counts[group(*key)] += number
     for each in left[:listed]:
-        groups[group(each.section, each.kind)].append(shorten(each, form.width))
+        groups[group(each.section, each.kind)].append(shorten(each, SHORT_TITLE) if is_short else each)
     more = {key: counts[key] - sum(each.number for each in items) for key, items in groups.items()}
-    if form.has_short_ids:
+    if is_short:
         groups = {key: _with_short_ids(items) for key, items in groups.items()}
     return [_group(*key, tuple(items), more[key], sections) for key, items in groups.items()]
 
@@ -194,8 +181,8 @@ def _group(
 
 
 def shorten(left: OmittedItem, width: int) -> OmittedItem:
-    """Return an omitted item with its title cut to at most `width` characters; 0 sets no limit."""
+    """Return an omitted item with its title cut to at most `width` characters."""
     title = one_line(left.title)
-    if not width or len(title) <= width:
+    if len(title) <= width:
         return left
     return msgspec.structs.replace(left, title=f"{title[: width - 1].rstrip()}…")

@@ -62,12 +62,13 @@ def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTok
     in_focus = _in_focus(current, close, sources, request.task)
     critical = [record for record in _critical(current, matching) if record not in in_focus]
     origins = sources.origins([*in_focus, *critical])
-    focus = [items.of_record(snapshot, record, origins) for record in in_focus]
-    focus += [items.of_page(page, sources.page(page)) for page in sections]
-    known = tuple(items.of_record(snapshot, record, origins) for record in critical)
+    focus, known = (
+        tuple(items.of_record(snapshot, record, origins) for record in records) for records in (in_focus, critical)
+    )
+    pages = [items.of_page(page, sources.page(page)) for page in sections]
     parts: tuple[PackPart, ...] = (
         PackPart("project_context", "Project context", _executive(snapshot, now, count, sources), EXECUTIVE + 100),
-        PackPart("current_focus", "Current focus", tuple(focus), FOCUS),
+        PackPart("current_focus", "Current focus", (*focus, *pages), FOCUS),
         PackPart("critical_knowledge", "Critical knowledge", known, KNOWLEDGE),
     )
     if prior := last_work.prior_work(snapshot, now, _PRIOR, count, matching):
@@ -76,15 +77,12 @@ def system(snapshot: Snapshot, now: str, request: PromptRequest, count: CountTok
     paths = {result.path for result in matching if result.match >= items.POSSIBLE * matching[0].match}
     of_task = [record for record in critical if not request.task or record.path in paths]
     files = sources.files(request.task) if request.task else ()
-    opening = [PackNote("role", "", _role(snapshot, request), essential=True), NOTICED]
-    if request.task:
-        opening.append(PackNote("task", "Task", one_line(request.task), essential=True))
     return PackDraft(
         project=snapshot.config.project,
         parts=parts,
         title="System prompt",
         root="system_prompt",
-        opening=tuple(opening),
+        opening=tuple(_opening(snapshot, request)),
         closing=tuple(_closing(snapshot, request, [*in_focus, *of_task], sections, files, count)),
         others=tuple(items.omit(r) for r in current if r.importance >= _WEIGHTY and r.path not in packed),
         made=now,
@@ -121,6 +119,13 @@ def _with_score(snapshot: Snapshot, result: Result, origins: Origins) -> Item:
     record = result.record
     item = items.of_record(snapshot, record, origins) if record else items.of_result(snapshot, result)
     return msgspec.structs.replace(item, facts=(("relevance", f"{result.score:.2f}"), *item.facts))
+
+
+def _opening(snapshot: Snapshot, request: PromptRequest) -> Iterator[PackNote]:
+    yield PackNote("role", "", _role(snapshot, request), essential=True)
+    yield NOTICED
+    if request.task:
+        yield PackNote("task", "Task", one_line(request.task), essential=True)
 
 
 def _role(snapshot: Snapshot, request: PromptRequest) -> str:

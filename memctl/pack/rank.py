@@ -1,24 +1,23 @@
-"""Rank records: which are important, urgent or near the latest work, and how much they weigh in a pack."""
+"""Rank records: which are important or urgent, and how much they weigh in a pack."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
 from memctl.pack import items
 from memctl.pack.draft import PROPOSED, Item
 from memctl.pack.items import TaskMatches
-from memctl.record.pages import code_path
 from memctl.record.record import Record
+from memctl.search.urgency import Near, by_urgency
 from memctl.text import timestamps
 
 DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
 ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
 LEARNINGS, LEARNING_DAYS = 5, 60
 LIMITS = {"decision": DECISIONS, "issue": ISSUES, "learning": LEARNINGS}
-_NEAR = 2  # additional weight of a record about the latest work, about one class of importance
 # The weight from which a record goes to the front of a pack; lower for records that match the task. A record that
 # matches almost as well as the best one is first with any weight.
 CRITICAL, WEIGHTY_FOR_TASK = 9, 7
@@ -39,23 +38,11 @@ def weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record
     return {name: [r for r in by_type[name] if r.importance >= CRITICAL or fits(r)] for name, fits in limits.items()}
 
 
-def near_latest_work(tasks: Iterable[Item], touched: Collection[str]) -> Callable[[Record], bool]:
-    """Return a test for records about the latest work: in the section of a task, or about a file that was changed."""
-    sections = {item.section for item in tasks if item.section}
-    return lambda r: r.place in sections or any(code_path(ref) in touched for ref in r.code_refs)
-
-
-def by_nearness(
-    records: Sequence[Record], fits: Mapping[str, float], near: Callable[[Record], bool], now: str
-) -> list[Record]:
-    """Sort records: the best matches of the task first, proposed ones last, others by nearness and weight, then age."""
-
-    def order(record: Record) -> tuple[float, bool, int]:
-        weight = items.weight(record) + (_NEAR if near(record) else 0)
-        return -fits.get(record.path, 0.0), record.status == PROPOSED, -weight
-
-    newest = sorted(records, key=lambda record: (record.timestamp, record.id, record.path), reverse=True)
-    return young_first(sorted(newest, key=order), now)
+def by_nearness(records: Sequence[Record], fits: Mapping[str, float], near: Near, now: str) -> list[Record]:
+    """Sort records: the best matches of the task first, proposed ones last, others by urgency."""
+    urgent = by_urgency(records, near)
+    ordered = sorted(urgent, key=lambda record: (-fits.get(record.path, 0.0), record.status == PROPOSED))
+    return young_first(ordered, now)
 
 
 def young_first(records: Sequence[Record], now: str) -> list[Record]:
@@ -93,12 +80,6 @@ def placed(item: Item, about: TaskMatches, today: Collection[str]) -> Item:
         weight = weight if fit >= items.POSSIBLE else 0
         weight = _BEST if fit >= _CLOSEST else weight
     return msgspec.structs.replace(item, weight=weight, is_recent=is_recent)
-
-
-def recorded_today(records: Iterable[Record], now: str) -> set[str]:
-    """Return the paths of records that were recorded in the last 24 hours; imported ones don't count."""
-    since = timestamps.days_before(now, 1)
-    return {record.path for record in records if record.timestamp >= since and record.recorded is not None}
 
 
 def is_urgent(record: Record, today: Collection[str]) -> bool:

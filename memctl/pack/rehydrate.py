@@ -16,8 +16,8 @@ The age of a record only decides how early it comes: an old decision is still bi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import msgspec
 
@@ -25,7 +25,7 @@ from memctl.pack import items, last_work
 from memctl.pack.budget_fill import CountTokens
 from memctl.pack.draft import FIRST, NOTICED, REST, SECOND, Item, PackDraft, PackNote, PackPart
 from memctl.pack.formats.markdown import markdown_item
-from memctl.pack.items import Sources, TaskMatches
+from memctl.pack.items import RecordOrigin, Sources, TaskMatches
 from memctl.pack.last_work import EndedSession
 from memctl.pack.rank import (
     CRITICAL,
@@ -33,17 +33,16 @@ from memctl.pack.rank import (
     WEIGHTY_FOR_TASK,
     by_nearness,
     is_urgent,
-    near_latest_work,
     placed,
-    recorded_today,
     weighty,
     young_first,
 )
 from memctl.record import content_fields, handoff
 from memctl.record.filters import Filters, select, severity_rank
-from memctl.record.kinds import ISSUE, KINDS, KNOWLEDGE, LEARNING, SEVERITIES
+from memctl.record.kinds import KINDS, KNOWLEDGE, LEARNING, SEVERITIES
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.search.urgency import Near, by_urgency, near_work, recorded_today
 from memctl.text.fit import first_sentence
 from memctl.text.markdown import one_line
 from memctl.text.phrases import gap, quantity, some
@@ -51,6 +50,7 @@ from memctl.text.phrases import gap, quantity, some
 RESOLVED = 10  # issues and states that say how earlier work on the task ended; our own choice
 _BESIDES = 3  # critical issues that are named although they are irrelevant to the task
 _LEFT = 0.6  # share of the room for latest work that the last sessions take; the tasks have the rest
+_LATELY = 3  # states worked on last, in whose sections the latest work is
 _AT_ONCE = 50  # records that Git is asked about together
 TITLES = {
     "state": "Current state",
@@ -62,7 +62,6 @@ TITLES = {
 }
 BESIDES = PackPart("besides", "Besides the task")
 _ALL_NAMED, _NAMED_BESIDES = 0.3, 0.15  # of a budget for titles that name all, and beside records that match a task
-_Place = Callable[[Item], Item]  # gives an item its weight
 
 
 class RehydrationRequest(msgspec.Struct, frozen=True):
@@ -97,6 +96,43 @@ class RehydrationRequest(msgspec.Struct, frozen=True):
 NO_CONDITIONS = RehydrationRequest()
 
 
+class _Material(msgspec.Struct, frozen=True):
+    """What a rehydration is made of; `known` has the last commits of records that Git was asked about, by path.
+
+    `about` is what matches the task, `today` the paths of records made today, `ended` the sessions with a page, and
+    `near` tells records near the latest work.
+    """
+
+    snapshot: Snapshot
+    now: str
+    request: RehydrationRequest
+    sources: Sources
+    about: TaskMatches
+    today: Collection[str]
+    ended: Sequence[EndedSession]
+    near: Near
+    known: dict[str, RecordOrigin] = {}
+
+    def ask(self, records: Iterable[Record]) -> None:
+        """Ask Git at once about records, so that no later call has to."""
+        self.known.update(self.sources.origins([record for record in records if record.path not in self.known]))
+
+    def items(self, records: Sequence[Record]) -> list[Item]:
+        """Return records as items with their weight."""
+        self.ask(records)
+        made = (items.of_record(self.snapshot, record, self.known) for record in records)
+        return [placed(item, self.about, self.today) for item in made]
+
+    def certain_first(self, records: Sequence[Record]) -> tuple[Item, ...]:
+        """Return records as items; those that are only proposed, or whose code is gone, come last."""
+        return tuple(sorted(self.items(records), key=lambda item: not item.weight))
+
+    def whole(self, records: Sequence[Record]) -> Iterator[Item]:
+        """Yield records as items, 50 at a time, because most packs have room for few."""
+        for start in range(0, len(records), _AT_ONCE):
+            yield from self.items(records[start : start + _AT_ONCE])
+
+
 def draft(
     snapshot: Snapshot,
     now: str,
@@ -111,68 +147,24 @@ def draft(
     such as their last commits. The last session, a checkpoint to resume and current tasks take at most `work` tokens,
     as `count` counts them.
     """
-    records = [record for record in snapshot.open_records if record.memory_type in KNOWLEDGE]
-    everything = [record for record in records if not record.is_expired(now)]
-    filters = request.filters(snapshot)
-    current = filters.keep(everything)
+    unexpired, filters = current_records(snapshot, now), request.filters(snapshot)
+    current = filters.keep(unexpired)
     about = items.match_task(snapshot, request.task, filters, now, with_places=not request.narrowed_by)
     sources.ahead(current)
-    today = recorded_today(current, now)
-    ended = last_work.sessions(snapshot)
-    active = _active(current, about, sources)
-    chosen = choose(current, now, request, about.records)
-    resolved = about.resolved[:RESOLVED]
-    known = sources.origins([*active, *resolved, *(record for records in chosen.values() for record in records)])
-    states_of = [items.of_record(snapshot, record, known) for record in active]
-
-    def stopped(limit: int) -> tuple[list[Item], list[Item]]:
-        left: list[Item] = []
-        if not (request.narrowed_by or request.has_work):
-            left = last_work.collect(snapshot, ended, int(limit * _LEFT), count, now, sources.worktree())
-        return left, last_work.take_fitting(states_of, limit - _cost(left, count), count)
-
-    left, tasks = stopped(max(work, last_work.WORK))
-    if (reserve := _cost([*left, *tasks], count)) > work:
-        left, tasks = stopped(work)
-    place = partial(placed, about=about, today=today)
-    states, closing = _last_first([place(item) for item in tasks])
-    untaken = [item for item in states_of if item not in tasks and item.weight >= CRITICAL]
-    states += [place(item) for item in untaken]  # these are at least named
-    parts = [_section_part(snapshot, request.section, sources)] if request.section else []
-    parts += [
-        PackPart("state", TITLES["state"], tuple(states), rank=SECOND),
-        PackPart("session", TITLES["session"], tuple(left), rank=SECOND),
-        *_important_parts(snapshot, chosen, known, about, place),
-    ]
-    at = len(parts) if about.records else len(parts) - len(chosen)  # before unrelated records
-    parts[at:at] = _relevant_parts(snapshot, resolved, known, about, place)
-    taken = {item.key for part in parts for item in part.items}
-    others = [record for record in current if record.path not in taken]
-    has_code = any(record.code_refs for record in others)
-    touched = {*last_work.files(snapshot, ended), *sources.touched()} if has_code else set()
-    rest = by_nearness(others, about.fits, near_latest_work(tasks, touched), now)
-    if not about.is_met:
-        parts.append(_urgent_part(snapshot, rest, today, sources, place))
-        named = {item.key for item in parts[-1].items}
-        rest = [record for record in rest if record.path not in named]
+    today, ended, active = recorded_today(current, now), last_work.sessions(snapshot), _active(current, about, sources)
+    near = near_work(active[:_LATELY], _touched(snapshot, current, ended, sources), today)
+    material = _Material(snapshot, now, request, sources, about, today, ended, near)
+    chosen = choose(current, now, request, about.records, near)
+    material.ask([*active, *about.resolved[:RESOLVED], *chain.from_iterable(chosen.values())])
+    left, states, closing, reserve = _latest_work(material, active, count, work)
+    parts, rest = _parts(material, current, chosen, left, states)
     return PackDraft(
         project=snapshot.config.project,
-        parts=tuple(parts),
-        opening=(
-            NOTICED,
-            *notes(snapshot, everything, now, ended, request.task, is_met=about.is_met),
-            *_remarks(
-                snapshot,
-                request,
-                len(everything) - len(current),
-                sources.blockers(),
-                rest,
-                len(records) - len(everything),
-            ),
-        ),
+        parts=parts,
+        opening=tuple(_opening(material, unexpired, len(unexpired) - len(current), rest)),
         closing=tuple(closing),
         others=tuple(items.omit(record) for record in rest),
-        whole=lambda: _whole(snapshot, rest, sources, place),
+        whole=lambda: material.whole(rest),
         rest=BESIDES if about.is_met else REST,
         all_named=_NAMED_BESIDES if about.is_met else _ALL_NAMED,
         reserve=reserve,
@@ -182,43 +174,86 @@ def draft(
     )
 
 
-def _urgent_part(
-    snapshot: Snapshot, records: Sequence[Record], today: Collection[str], sources: Sources, place: _Place
-) -> PackPart:
-    """Return the part with those of other records whose titles no pack may lose; they come before the rest."""
-    urgent = [record for record in records if is_urgent(record, today)][:_AT_ONCE]
-    known = sources.origins(urgent)
-    found = tuple(place(items.of_record(snapshot, record, known)) for record in urgent)
-    return msgspec.structs.replace(REST, items=found, rank=SECOND)
+def _latest_work(
+    material: _Material, active: Sequence[Record], count: CountTokens, work: int
+) -> tuple[list[Item], list[Item], list[PackNote], int]:
+    """Return where work was left, the current tasks, their closing note, and the tokens of all, at most `work`.
+
+    Critical tasks that have no room in these are tasks, too, so that they are named.
+    """
+    request, states = material.request, material.items(active)
+    left: list[Item] = []
+    tasks: list[Item] = []
+    for limit in (max(work, last_work.WORK), work):  # a small pack has less only if that is too much
+        if not (request.narrowed_by or request.has_work):
+            room, worktree = int(limit * _LEFT), material.sources.worktree()
+            left = last_work.collect(material.snapshot, material.ended, room, count, material.now, worktree)
+        tasks = last_work.take_fitting(states, limit - _cost(left, count), count)
+        if (reserve := _cost([*left, *tasks], count)) <= work:
+            break
+    shown, closing = _last_first(tasks)
+    return left, shown + [item for item in states if item not in tasks and item.weight >= CRITICAL], closing, reserve
 
 
-def _relevant_parts(
-    snapshot: Snapshot, resolved: Sequence[Record], known: items.Origins, about: TaskMatches, place: _Place
-) -> list[PackPart]:
+def _touched(
+    snapshot: Snapshot, current: Sequence[Record], ended: Sequence[EndedSession], sources: Sources
+) -> set[str]:
+    """Return the paths of the files of the latest work, as far as records refer to code."""
+    if not any(record.code_refs for record in current):
+        return set()
+    return {*last_work.files(snapshot, ended), *sources.touched()}
+
+
+def _parts(
+    material: _Material,
+    current: Sequence[Record],
+    chosen: Mapping[str, Sequence[Record]],
+    left: Sequence[Item],
+    states: Sequence[Item],
+) -> tuple[tuple[PackPart, ...], list[Record]]:
+    """Return the parts of a rehydration, and the records that are in none of them, the most important first.
+
+    `chosen` are the most important records by type. `left` and `states` are the items of the latest work.
+    """
+    about, request = material.about, material.request
+    of_work = (
+        PackPart("state", TITLES["state"], tuple(states), rank=SECOND),
+        PackPart("session", TITLES["session"], tuple(left), rank=SECOND),
+    )
+    important, relevant = _important_parts(material, chosen), _relevant_parts(material)
+    parts = [_section_part(material)] if request.section else []
+    parts += [*of_work, *important, *relevant] if about.records else [*of_work, *relevant, *important]
+    taken = {item.key for part in parts for item in part.items}
+    others = [record for record in current if record.path not in taken]
+    rest = by_nearness(others, about.fits, material.near, material.now)
+    if not about.is_met:  # those whose titles no pack may lose come before the rest
+        urgent = [record for record in rest if is_urgent(record, material.today)][:_AT_ONCE]
+        parts.append(msgspec.structs.replace(REST, items=tuple(material.items(urgent)), rank=SECOND))
+        rest = [record for record in rest if record not in urgent]
+    return tuple(parts), rest
+
+
+def _relevant_parts(material: _Material) -> list[PackPart]:
     """Return the parts with the pages and the resolved records that are relevant to a task, without empty ones."""
+    about = material.about
+    pages = tuple(items.of_result(material.snapshot, place) for place in about.places)
     parts = [
-        PackPart("page", "Pages", tuple(items.of_result(snapshot, place) for place in about.places), rank=FIRST),
-        PackPart("resolved", TITLES["resolved"], tuple(_certain_first(snapshot, resolved, known, place)), rank=FIRST),
+        PackPart("page", "Pages", pages, rank=FIRST),
+        PackPart("resolved", TITLES["resolved"], material.certain_first(about.resolved[:RESOLVED]), rank=FIRST),
     ]
     return [part for part in parts if part.items]
 
 
-def _important_parts(
-    snapshot: Snapshot,
-    chosen: Mapping[str, Sequence[Record]],
-    known: items.Origins,
-    about: TaskMatches,
-    place: _Place,
-) -> list[PackPart]:
+def _important_parts(material: _Material, chosen: Mapping[str, Sequence[Record]]) -> list[PackPart]:
     """Return a part for each record type, with the records of `chosen` (by type), which get room before the others."""
+    about = material.about
     return [
         PackPart(
             name,
             TITLES[name],
-            tuple(_certain_first(snapshot, records, known, place)),
+            material.certain_first(records),
             rank=0 if about.is_met and not about.records else FIRST,
             shortest_first=name != LEARNING.name and not about.is_met,
-            counted=name == ISSUE.name and not about.is_met,
         )
         for name, records in chosen.items()
     ]
@@ -233,7 +268,11 @@ def current_records(snapshot: Snapshot, now: str) -> list[Record]:
 
 
 def choose(
-    current: list[Record], now: str, request: RehydrationRequest = NO_CONDITIONS, matching: Sequence[Record] = ()
+    current: list[Record],
+    now: str,
+    request: RehydrationRequest = NO_CONDITIONS,
+    matching: Sequence[Record] = (),
+    near: Near = lambda _: False,
 ) -> dict[str, list[Record]]:
     """Return the most important records, with which a rehydration begins, by record type and the most important first.
 
@@ -242,7 +281,7 @@ def choose(
     names a section or a time.
 
     `matching` are the records that match the request's task, the best first. If there are any, only these are returned,
-    and the limits do not apply.
+    and the limits do not apply. `near` tells records near the latest work.
     """
     by_type = {name: [r for r in current if r.memory_type == name] for name in LIMITS}
     if matching:
@@ -250,8 +289,7 @@ def choose(
     else:
         chosen = by_type if request.since or request.section else weighty(by_type, now)
         chosen["decision"] = select(chosen["decision"], Filters(), "importance")
-        newest = sorted(chosen["issue"], key=lambda r: (r.timestamp, r.id), reverse=True)
-        chosen["issue"] = sorted(newest, key=severity_rank)
+        chosen["issue"] = sorted(by_urgency(chosen["issue"], near, lambda _: 0), key=severity_rank)
         chosen["learning"].sort(key=lambda r: (r.importance < CRITICAL, -r.access_count, -r.importance, r.id))
     if not matching:
         chosen = {name: young_first(records, now) for name, records in chosen.items()}
@@ -268,31 +306,17 @@ def _active(current: Sequence[Record], about: TaskMatches, sources: Sources) -> 
     return ordered[:_AT_ONCE]
 
 
-def _certain_first(
-    snapshot: Snapshot, records: Iterable[Record], origins: items.Origins, place: _Place
-) -> Iterator[Item]:
-    """Yield records as items; those that are only proposed, or whose code is gone, come last."""
-    made = [items.of_record(snapshot, record, origins) for record in records]
-    yield from (place(item) for item in sorted(made, key=lambda item: not item.weight))
-
-
-def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, place: _Place) -> Iterator[Item]:
-    """Yield records as items, 50 at a time, because most packs have room for few."""
-    for start in range(0, len(records), _AT_ONCE):
-        some = list(records[start : start + _AT_ONCE])
-        known = sources.origins(some)
-        yield from (place(items.of_record(snapshot, record, known)) for record in some)
-
-
-def _remarks(
-    snapshot: Snapshot,
-    request: RehydrationRequest,
-    filtered: int,
-    blockers: Sequence[str],
-    rest: Sequence[Record],
-    expired: int,
+def _opening(
+    material: _Material, unexpired: Sequence[Record], filtered: int, rest: Sequence[Record]
 ) -> Iterator[PackNote]:
-    """Yield notes of one line each: what is left out, blockers of all agents, other critical issues, handoffs."""
+    """Yield the notes at the beginning.
+
+    After those on the memory come what is left out, blockers of all agents, other critical issues, and handoffs.
+    """
+    snapshot, request = material.snapshot, material.request
+    yield NOTICED
+    yield from notes(snapshot, unexpired, material.now, material.ended, request.task, is_met=material.about.is_met)
+    expired = sum(record.memory_type in KNOWLEDGE for record in snapshot.open_records) - len(unexpired)
     if expired:
         yield PackNote("expired", "", f"{quantity(expired, 'record')} left out as expired; `memctl check` names them.")
     if filtered:
@@ -301,7 +325,7 @@ def _remarks(
     waiting = [offer.record for offer in handoff.waiting(snapshot, request.reader)] if request.reader else []
     risks, offers = ([f"{record.id} {record.title}" for record in records] for records in (critical, waiting))
     for name, title, lines, end in (
-        ("blocked", "Blocked for all agents", blockers, ""),
+        ("blocked", "Blocked for all agents", material.sources.blockers(), ""),
         ("open_risks", "Other open risks", risks, ""),
         ("handoffs", "Handed to you", offers, "; `memctl team handoff show ID`."),
     ):
@@ -310,12 +334,13 @@ def _remarks(
             yield PackNote(name, title, f"{text}{end}", essential=True)
 
 
-def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> PackPart:
+def _section_part(material: _Material) -> PackPart:
     """Return the part with a section's page and its pages of details."""
-    outline = snapshot.outline
+    outline, section = material.snapshot.outline, material.request.section
     page = outline.find(section)
     wanted = [*([page] if page else []), *outline.details_of(section)]
-    return PackPart("page", "Pages", tuple(items.of_page(page, sources.page(page)) for page in wanted), rank=FIRST)
+    pages = tuple(items.of_page(page, material.sources.page(page)) for page in wanted)
+    return PackPart("page", "Pages", pages, rank=FIRST)
 
 
 def _cost(items: Iterable[Item], count: CountTokens) -> int:
@@ -395,7 +420,8 @@ def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
         return ""
     ended = f"; {quantity(len(ends), 'session')} summarized, the last ended {_ago(max(ends), now)}" if ends else ""
     agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
-    return f"Last recorded: {last.id} by {agent}, {_ago(last.timestamp, now)}{ended}."
+    said = "Last recorded" if last.recorded is not None else "Latest, by its own date"  # not by the import's
+    return f"{said}: {last.id} by {agent}, {_ago(last.timestamp, now)}{ended}."
 
 
 def _ago(moment: str, now: str) -> str:

@@ -14,8 +14,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from memctl.record.filters import severity_rank
-from memctl.record.kinds import SEVERITIES
 from memctl.record.record import Record
 
 if TYPE_CHECKING:
@@ -77,18 +75,9 @@ class OpenWork:
         """The open work that has at least one blocker."""
         return [record for record in self.all if self.is_blocked(record)]
 
-    def weight(self, record: Record) -> float:
-        """Return how urgent a record is, from 1 to 17: importance, severity and the work that waits for it.
-
-        Importance gives 1 to 10 points, severity up to 4, and each record that this one blocks directly gives 1, up to
-        3. So among equal records one that blocks others comes first, but not before much more severe work.
-        """
-        return (
-            record.importance
-            + len(SEVERITIES)
-            - severity_rank(record)
-            + min(len(self.unblocks(record)), _MOST_UNBLOCKED)
-        )
+    def weight(self, record: Record) -> int:
+        """Return a record's importance, and 1 more for each record that it blocks directly, up to 3."""
+        return record.importance + min(len(self.unblocks(record)), _MOST_UNBLOCKED)
 
     @cached_property
     def _by_name(self) -> Mapping[str, Record]:

@@ -7,13 +7,14 @@ from contextlib import suppress
 
 import msgspec
 
-from memctl.git import git, message
+from memctl.git import git, history, message
 from memctl.record import frontmatter
 from memctl.record.content_fields import content
 from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.readiness import OpenWork, is_started, next_status, open_work
+from memctl.search.urgency import by_urgency, near_work, recorded_today
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.team import ref_state
@@ -22,6 +23,7 @@ from memctl.text import timestamps
 from memctl.text.markdown import one_line
 
 _FINISHED = 100  # percent
+_COMMITS = 20  # latest commits, whose files are in work, as in packs
 # Seconds since related work was done. Of 117 pieces of a project's work (300 issues of beads),
 # each looked for among those that could be begun when it was finished (mostly 37), 21 % were among the first five with
 # what goes on from yesterday's work first, 12 % by weight alone.
@@ -77,18 +79,22 @@ def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = Tru
     before = _done_lately(memory, snapshot, free) if is_now else {}
     own = {record.memory_id for record in free if _is_own(memory, state, record)}
 
-    def order(record: Record) -> tuple[bool, bool, bool, bool, float]:
-        weight = work.weight(record) + is_started(record)  # what is begun comes before its equals
+    def order(record: Record) -> tuple[bool, bool, bool, bool]:
         return (
             record.severity != "critical",
             record.memory_id not in own,
             is_started(record) and record.memory_id not in own,  # somebody may still be at it
             record.memory_id not in before,
-            -weight,
         )
 
-    newest = sorted(free, key=lambda record: (record.timestamp, record.id), reverse=True)
-    chosen = sorted(newest, key=order)
+    near = near_work(
+        [record for record in free if record.memory_id in own],
+        _changed_files(memory, free) if is_now else (),
+        recorded_today(free, memory.now),
+    )
+    # What is begun comes before its equals.
+    urgent = by_urgency(free, near, lambda record: work.weight(record) + is_started(record))
+    chosen = sorted(urgent, key=order)
     return NextWork(
         tuple(_choice(memory, snapshot, state, work, record, before) for record in chosen[: limit or None]),
         len(free),
@@ -96,6 +102,13 @@ def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = Tru
         len(work.blocked),
         tuple(f"{blocker.text} ({blocker.agent_id})" for blocker in state.global_blockers.values()),
     )
+
+
+def _changed_files(memory: Memory, records: Iterable[Record]) -> set[str]:
+    """Return the paths of the files that the latest commits changed, as far as records refer to code."""
+    if not any(record.code_refs for record in records):
+        return set()
+    return history.paths_touched(memory.repository, _COMMITS, memory.prefix)()
 
 
 def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record) -> str:

@@ -97,6 +97,20 @@ class TestOrder:
         assert "3 more issues and states are ready: --limit 0 shows all" in result.err
         assert "blocked work: 2 (`memctl list --blocked` shows what blocks it)" in result.err
 
+    def test_next_and_rehydrate_use_one_order_of_urgency(self, repo: Path, memctl: Memctl) -> None:
+        (repo / "pay.py").write_text("x = 1\n")
+        git(repo, "add", "-A")
+        git(repo, "commit", "-qm", "pay")
+        dated = ("--timestamp", "2025-09-01", "--description", "It is slow.")
+        issue(memctl, "Far", "-i", "6", *dated)
+        issue(memctl, "On a file in work", "-i", "5", "--code", "pay.py", *dated)
+        issue(memctl, "High", "-i", "2", "--severity", "high", *dated)
+        issue(memctl, "Worst", "-i", "1", "--severity", "critical", *dated)
+        expected = ["Worst", "High", "On a file in work", "Far"]
+        assert order(memctl) == expected
+        pack = memctl("rehydrate").out
+        assert sorted(expected, key=lambda title: pack.index(f"### {title}")) == expected
+
     def test_next_names_the_command_that_begins_or_shows_each_task(self, memctl: Memctl) -> None:
         made = issue(memctl, "One", "--next", "Look at\nthe pool")
         assert f"`memctl edit {made} --set status=in-progress`" in memctl("next").out

@@ -272,3 +272,8 @@ def test_broken_json_is_not_read_as_markdown(memctl: Memctl, text: str) -> None:
 def test_limit_larger_than_any_number_of_records_shows_all(memctl: Memctl, command: str) -> None:
     memctl("learn", "x", "--lesson", "y")
     assert "LRN-2025-11-04-001" in memctl(*command.split(), "--limit", "9" * 20).out
+
+
+def test_words_of_files_lead_to_its_task_and_a_budget_has_to_be_a_number(memctl: Memctl) -> None:
+    assert "`memctl files --task 'card retries'` lists" in memctl("files", "card retries", code=2).err
+    assert "'abc' is not a whole number; give one of at least 1." in memctl("rehydrate", "--budget", "abc", code=2).err

@@ -45,7 +45,7 @@ def recorded(time: str, **more: str) -> dict[str, str]:
 def test_imported_records_count_as_no_session() -> None:
     years = [({"timestamp": f"{year}-03-01T08:00:00Z"}, "") for year in range(2018, 2022)]
     assert rehydrate.continuity(memory(*years).snapshot, NOW) == (
-        "Last recorded: DEC-2025-11-04-004 by claude, 2021-03-01T08:00:00Z (1,709 days ago)."
+        "Latest, by its own date: DEC-2025-11-04-004 by claude, 2021-03-01T08:00:00Z (1,709 days ago)."
     )
 
 

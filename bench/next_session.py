@@ -20,12 +20,13 @@ import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from bench import repositories
+from bench import handed_on, repositories
 from bench.world import World
 from memctl.pack import work_text
 from memctl.pack.items import Worktree
@@ -74,6 +75,8 @@ class _Session(NamedTuple):
     names: set[str]
     runs: list[_Run]
     errors: list[str]
+    digest: str  # SHA-256 of the transcript
+    texts: dict[int, str]  # of prompts, answers and the user's answers to questions, by line
 
 
 _Needed = Mapping[str, Collection[str]]
@@ -90,6 +93,16 @@ def table(here: World, data: str) -> bool:
         }
         for name, text in made.items():
             print(f"  {name:32}  {_figures(needs, text)}")
+        known = handed_on.labels()
+        stated = [
+            (
+                list(handed_on.decided(known[one.digest], one.texts)) if one.digest in known else [],
+                handed_on.left(one.answer),
+            )
+            for one in sessions
+        ]
+        for name, text in made.items():
+            print(f"  {name:32}  handed on: {handed_on.figures(stated, text)}")
     return True
 
 
@@ -175,6 +188,8 @@ def _read(name: str, content: bytes) -> _Session | None:
         {name for text in spoken for name in _NAME.findall(text)},
         [_run(call, is_failure=result.is_error) for result, call in results if tool_calls.command_of(call.arguments)],
         [_error(result.text) for result, _ in results if result.is_error],
+        sha256(content).hexdigest(),
+        {event.line: event.text for event in events if event.kind != CALL},
     )
 
 

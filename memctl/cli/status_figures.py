@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from memctl.text.phrases import quantity
 
 if TYPE_CHECKING:
     from memctl.record.pages import Page
+    from memctl.task.live_state import LiveState
 
 SEVERITY_COLOURS = {"critical": "red", "high": "yellow", "medium": "cyan", "low": "white"}
 _PROGRESS = ((75, "green"), (40, "yellow"), (0, "red"))  # least percentage, colour
@@ -73,7 +74,8 @@ def figures_of(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str,
     size, budget = figures.pop("size"), memory.config.rehydrate_budget
     pages = (_cached_pages(memory, snapshot) if is_now else None) or _of_pages(memory, snapshot, is_now=is_now)
     if is_now:
-        pages["last_session"] = _latest_session(memory, pages["last_session"])
+        told = (pages["last_session"], _last_session(_live(memory)))
+        pages["last_session"] = max(filter(None, told), key=lambda one: one["ended"], default=None)
     return pages | figures | {"pack": {"tokens": min(round(size / _BYTES_PER_TOKEN), budget), "budget": budget}}
 
 
@@ -121,7 +123,7 @@ def _of_pages(memory: Memory, snapshot: Snapshot, *, is_now: bool) -> dict[str, 
         "stale_pages": [{"id": page.id, "files": stale} for page, stale in freshness.outdated_pages(snapshot)],
         "completion": outline.percentage,
         "sections": [_section(snapshot, page) for page in outline.sections],
-        "last_session": _last_session(snapshot),
+        "last_session": _last_session(_on_pages(snapshot)),
     }
     if mark and not outline.faults:
         snapshot.catalogue.keep(_OF_PAGES, msgspec.msgpack.encode((mark, folders, paths, reviewed, figures)))
@@ -148,31 +150,28 @@ def at_work(memory: Memory) -> list[dict[str, str]]:
     return []
 
 
-def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
-    """Return name, end and intent of the session that ended last; None if there is no session."""
-    if not snapshot.names(SESSIONS):
-        return None
-    from memctl.pack import last_work  # not needed in a memory without pages of sessions
-    from memctl.record import session_page
-
-    ended = last_work.sessions(snapshot)[:1]
-    for session, page in zip(ended, last_work.pages(snapshot, ended), strict=False):
-        intent = next(iter(page.lines.get(session_page.INTENT, ())), "")
-        return {"id": page.id, "ended": session.ended, "intent": intent}
-    return None
-
-
-def _latest_session(memory: Memory, known: dict[str, str] | None) -> dict[str, str] | None:
-    """Return the session that ended last, from the live states, or `known`, which has a page, if it is as new."""
-    if not (memory.hooks / SESSIONS).is_dir():
-        return known
-    from memctl.task import live_state  # most memories without hooks have no live state
-
-    ended = [state for state in live_state.read_latest(memory) if state.task.session and not state.is_running]
+def _last_session(ended: Iterable[LiveState]) -> dict[str, str] | None:
+    """Return name, end and intent of the session that ended last; None if there is none."""
     state = max(ended, key=lambda state: state.task.saved_at, default=None)
-    if state is None or (known is not None and known["ended"] >= state.task.saved_at):
-        return known
-    return {"id": state.key, "ended": state.task.saved_at, "intent": state.task.goal}
+    return {"id": state.key, "ended": state.task.saved_at, "intent": state.task.goal} if state else None
+
+
+def _on_pages(snapshot: Snapshot) -> Iterator[LiveState]:
+    """Yield the state on the page of the session that ended last, of those that have a page."""
+    if snapshot.names(SESSIONS):
+        from memctl.pack import last_work  # not needed in a memory without pages of sessions
+        from memctl.task import live_state
+
+        yield from map(live_state.of_page, last_work.pages(snapshot, last_work.sessions(snapshot)[:1]))
+
+
+def _live(memory: Memory) -> Iterator[LiveState]:
+    """Yield the live states of sessions that have ended."""
+    if (memory.hooks / SESSIONS).is_dir():
+        from memctl.task import live_state  # most memories without hooks have no live state
+
+        states = live_state.read_latest(memory)
+        yield from (state for state in states if state.task.session and not state.is_running)
 
 
 def _of_records(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:

@@ -78,8 +78,12 @@ def after(repository: Repository, place: Path, folder: SessionDir, payload: Payl
     """
     lines: list[str] = []
     for recall in islice(_recalls(repository, place, folder, payload, now), _AT_ONCE):
-        if folder.mark_shown(_mark(recall.file)):  # else another call has just shown it
-            lines += _lines(folder, recall)
+        # Its own records are shown by one call only; of records that name it, each has a mark of its own.
+        if recall.is_named or folder.mark_shown(_mark(recall.file)):
+            made = list(_lines(folder, recall))
+            if made and recall.is_named:
+                folder.mark_shown(_mark(recall.file))
+            lines += made
     return "".join(lines) or _last_session(repository, place, folder, payload)
 
 

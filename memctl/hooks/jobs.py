@@ -113,6 +113,8 @@ def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patien
         try:
             job_queue.run_locked(session, partial(_end_killed, memory, session), patience)
             done += 1
+        except job_queue.Busy:
+            continue  # at work on it
         except Exception as error:
             log.fault(session.root, "", session.key, error)
 

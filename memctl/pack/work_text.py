@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,17 +31,18 @@ from memctl.text.phrases import gap, some
 
 TITLE = "Where work stands"
 _NOW, _COMMANDS, _FILES = 0.4, 0.1, 0.75  # of the room: up to which what lies before the files, the commands, the files
-_LINE, _PROMPT, _ANSWER = 300, 200, 620  # characters of a line, of a prompt, of the last answer
+# Characters of the task, of what a list has, of a later prompt, and of the last answer.
+_GOAL, _LINE, _PROMPT, _ANSWER = 300, 180, 150, 620
 _BRIEF = 130  # characters of the intent, and of the answer, of a session before the last
 _MOST = {
-    "prompts": 3,
+    "prompts": 8,
     "before": 2,
     "done": 3,
     "commits": 4,
     "dirty": 8,
     "open": 5,
     "errors": 3,
-    "stated": 5,
+    "stated": 6,
     "pairs": 3,
 }
 _COMMANDS_NAMED, _COMMANDS_LENGTH = 5, 250  # commands, and their characters
@@ -73,8 +75,8 @@ def write(snapshot: Snapshot, work: Work, now: str, limit: int, count: CountToke
     chosen = _Lines(limit, count)
     if not (work.pages or work.state) or not chosen.add(_opening(work, now), 1):
         return ""
-    for line in _of_state(work.state, work.worktree, snapshot) if work.state else ():
-        chosen.add(f"- {line}", _NOW)
+    for listed in _of_state(work.state, work.worktree, snapshot) if work.state else ():
+        chosen.add_list(listed, _NOW)
     at = len(chosen.lines)
     for line in _command_lines(work.pages):
         chosen.add(f"- {line}", _NOW + _COMMANDS)
@@ -88,6 +90,13 @@ def write(snapshot: Snapshot, work: Work, now: str, limit: int, count: CountToke
     for line in before:
         chosen.add(f"  {line}", 1)
     return "\n".join(chosen.lines) + "\n"
+
+
+class _Line(NamedTuple):
+    """A line that lists some parts below a title, or without one says one thing."""
+
+    title: str
+    parts: Sequence[str]
 
 
 class _Lines:
@@ -105,6 +114,11 @@ class _Lines:
         self.lines.append(line)
         self._used += cost
         return True
+
+    def add_list(self, line: _Line, share: float) -> None:
+        """Add a line with as many of its parts as fit, the first ones."""
+        texts = ["; ".join(line.parts[:count]) for count in range(len(line.parts), 0, -1)]
+        any(self.add(f"- {line.title}: {text}" if line.title else f"- {text}", share) for text in texts)
 
     def add_files(self, files: Mapping[str, _File], share: float) -> None:
         """Add a line of changed files and one of files that were only read, as many as fit into the share."""
@@ -197,38 +211,33 @@ def _without_open(state: LiveState) -> LiveState | None:
     return msgspec.structs.replace(state, task=task, checkpoint="", is_over=True) if state.answer else None
 
 
-def _of_state(state: LiveState, worktree: Worktree, snapshot: Snapshot) -> Iterator[str]:
+def _of_state(state: LiveState, worktree: Worktree, snapshot: Snapshot) -> Iterator[_Line]:
     """Yield where work stands: asked, done, committed, said last, and left open."""
     task = state.task
     if task.goal:
-        yield f"Asked: {cut_at_word(_without_plan(task.goal), _LINE)}"
+        yield _Line("Asked", [cut_at_word(_without_plan(task.goal), _GOAL)])
     goal = _key(task.goal)
     at = next((place for place, line in enumerate(task.said) if goal.startswith(_key(line))), -1)
-    prompts = [cut_at_word(one_line(line), _PROMPT) for line in task.said[at + 1 :]]
-    if prompts:
-        yield f"Then asked, the latest last: {_quoted(prompts[-_MOST['prompts'] :])}"
-    if before := [cut_at_word(_without_plan(text), _BRIEF) for text in task.earlier_goals[-_MOST["before"] :]]:
-        yield f"Asked before: {'; '.join(before)}"
-    done = [one_line(text) for text in task.done]
-    if done:
-        yield f"Done: {'; '.join(done[-_MOST['done'] :])}"
+    prompts = [_quoted(cut_at_word(one_line(line), _PROMPT)) for line in task.said[at + 1 :]]
+    yield _Line("Then asked, the latest last", prompts[-_MOST["prompts"] :])
+    before = [cut_at_word(_without_plan(text), _BRIEF) for text in task.earlier_goals]
+    yield _Line("Asked before", before[-_MOST["before"] :])
+    yield _Line("Done", [one_line(text) for text in task.done][-_MOST["done"] :])
     subjects = {line.partition(" ")[2]: line for line in state.commits}
-    commits = list(subjects.values())  # of a commit that was amended, the last one
-    if commits:
-        yield f"Committed: {'; '.join(commits[-_MOST['commits'] :])}"
+    yield _Line("Committed", list(subjects.values())[-_MOST["commits"] :])  # of an amended one, the last
     yield from _uncommitted(worktree, snapshot)
     if state.answer:
-        yield f"The last answer: {_quoted([cut_at_word(state.answer, _ANSWER)])}"
+        yield _Line("The last answer", [_quoted(cut_at_word(state.answer, _ANSWER))])
     known = _key(state.answer)
-    yield from _listed("In progress", task.in_progress, "open")
+    yield _listed("In progress", task.in_progress, "open")
     left = (*task.next_actions, *task.claimed, *task.planned)
-    yield from _listed("Left open", (line for line in left if _key(line) not in known), "open")
-    yield from _listed("Open errors", task.errors[::-1], "errors")
+    yield _listed("Left open", (line for line in left if _key(line) not in known), "open")
+    yield _listed("Open errors", task.errors[::-1], "errors")
     stated = (task.decisions[::-1], task.lessons[::-1])
-    yield from _listed("Said, not recorded, not confirmed", _unrecorded(stated, snapshot, known), "stated")
+    yield _listed("Said, not recorded, not confirmed", _unrecorded(stated, snapshot, known), "stated")
     if state.checkpoint:
         which = state.checkpoint if state.is_saved else f"--workflow {state.workflow}"
-        yield f"`memctl checkpoint resume {which}` prints all that was saved"
+        yield _Line("", [f"`memctl checkpoint resume {which}` prints all that was saved"])
 
 
 def _without_plan(goal: str) -> str:
@@ -237,25 +246,21 @@ def _without_plan(goal: str) -> str:
     return found["title"] if found else one_line(goal)
 
 
-def _uncommitted(worktree: Worktree, snapshot: Snapshot) -> Iterator[str]:
+def _uncommitted(worktree: Worktree, snapshot: Snapshot) -> Iterator[_Line]:
     if worktree.uncommitted is None:
         return
     withheld = snapshot.withheld.reasons_for(worktree.uncommitted)
     paths = [session_page.span(path) for path in worktree.uncommitted if path not in withheld]
-    if paths:
-        yield f"Not committed now: {some(paths, _MOST['dirty'])}"
-    else:
-        yield "Nothing is uncommitted now"
+    yield _Line("", [f"Not committed now: {some(paths, _MOST['dirty'])}" if paths else "Nothing is uncommitted now"])
 
 
-def _listed(title: str, lines: Iterable[str], name: str) -> Iterator[str]:
+def _listed(title: str, lines: Iterable[str], name: str) -> _Line:
     texts = list(dict.fromkeys(cut_at_word(one_line(line), _LINE).rstrip(". ") for line in lines if line.strip()))
-    if texts:
-        yield f"{title}: {'; '.join(texts[: _MOST[name]])}"
+    return _Line(title, texts[: _MOST[name]])
 
 
-def _quoted(lines: Iterable[str]) -> str:
-    return "; ".join(f"\N{LEFT DOUBLE QUOTATION MARK}{line}\N{RIGHT DOUBLE QUOTATION MARK}" for line in lines)
+def _quoted(line: str) -> str:
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{line}\N{RIGHT DOUBLE QUOTATION MARK}"
 
 
 def _unrecorded(stated: Iterable[Sequence[str]], snapshot: Snapshot, known: str = "") -> list[str]:

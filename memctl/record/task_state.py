@@ -164,8 +164,17 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
         "none" and "nothing" do not count as next actions.
         """
-        ahead = (*self.having(PLANNED, IN_PROGRESS, CLAIMED), *self.next_actions)
-        return bool(self.done) and all(key(item) in _NOTHING for item in ahead)
+        return bool(self.done) and not self.ahead
+
+    @property
+    def ahead(self) -> tuple[str, ...]:
+        """What is left to do, each text once: steps in progress, next actions, then claimed and planned steps.
+
+        "none" and "nothing" are not among them.
+        """
+        texts = (*self.in_progress, *self.next_actions, *self.claimed, *self.planned)
+        by_key = {key(text): text for text in reversed(texts)}  # of equal texts the first
+        return tuple(text for text in dict.fromkeys(texts) if text == by_key[key(text)] and key(text) not in _NOTHING)
 
 
 def key(item: str) -> str:

@@ -51,7 +51,6 @@ _MEASURE = re.compile(cues.MEASURE, re.IGNORECASE)
 _WHOLE = 5  # words from which an answer can be read without its question
 _TOPIC = 3  # words of a title that names a topic and not the decision
 _MOST_OF_KIND = 3  # learnings or issues that a message shorter than a report may state one by one
-_IS_CODE = re.compile(r"\A[^\n]{0,100}\n?```")  # a description that is a code block, with at most a line before it
 _REPAIR = re.compile(r"\W*(?:fix|add|remove|update|replace|handle)(?:e?d|es|s)?\b", re.IGNORECASE)
 CHOSEN = "The user chose it."  # the reason of a choice from options that an agent offered
 _SAYS_MOST = {
@@ -163,9 +162,6 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
             yield Turn(who, message, place)
         elif event.kind == RESULT and event.call in planned and not event.is_error:
             yield Turn(USER, event.text, place)
-        elif event.kind == RESULT and isinstance(answers := event.details.get("answers"), dict):
-            questions = [answer for answer in answers.values() if isinstance(answer, str) and "?" in answer]
-            yield Turn(USER, "\n".join(questions), place)
 
 
 def _without_placeholders(event: Event) -> Event:
@@ -237,7 +233,7 @@ def _is_given(prompt: Event) -> bool:
 def _join_reported(made: Sequence[Extract], text: str, *, has_edits: bool) -> Sequence[Extract]:
     """Return a message's labelled statements; many statements of one kind in one message are joined into one.
 
-    Leaves out issues whose text names the fix or is code, and numbered ones (`Bug 2: …`) that follow edits.
+    Leaves out issues whose text names the fix, and numbered ones (`Bug 2: …`) that follow edits.
     """
     made = [extract for extract in made if not _is_no_issue(extract, has_edits=has_edits)]
     most = 1 if len(text) >= _REPORT else _MOST_OF_KIND
@@ -259,8 +255,6 @@ def _join_reported(made: Sequence[Extract], text: str, *, has_edits: bool) -> Se
 def _is_no_issue(extract: Extract, *, has_edits: bool) -> bool:
     if extract.label != labels.ISSUE or extract.statement is None:
         return False
-    if _IS_CODE.search(extract.statement.text("description")):
-        return True
     return bool(_REPAIR.match(extract.text) or (has_edits and _COUNTED.match(extract.statement.source)))
 
 

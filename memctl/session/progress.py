@@ -47,11 +47,6 @@ _HAS_DONE = lazy_regex(
 )
 _PATH = lazy_regex(r"(?:[\w.@-]+/)*[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}\b|(?:[\w.@-]+/)+[\w@-]+")
 _COMMIT_MADE = lazy_regex(r"^\[[^\]\n]*?([0-9a-f]{7,40})\]", re.MULTILINE)
-# Words for all next actions in an order, such as "do both", but not in a report ("it is broken", "all tests fail").
-_WHOLE = lazy_regex(
-    r"(?is)^(?!.*\b(?:is|are|was|were|has|have|does|did|broke|crash(?:es|ed)|fail(?:s|ed|ing)?)\b)(?!.*\w['\u2019][st]\b)"
-    r".*\b(?:all|both|each|every(?:thing)?|it|that|them|these|this|those)\b(?!.*\?)"
-)
 _LEADING_VERB = lazy_regex(r"^[A-Z]?[a-z]+ (?=\S)")
 
 Line = Callable[[str, int], str]
@@ -165,8 +160,7 @@ class _Turns:
                 self._has_acted = False
             self._said.append(event.text)
         elif event.kind == CALL and (tool_calls.is_edit(event) or steps.is_doing(event)):
-            is_agreed = wishes.is_assent(self._reply) or (titles.is_chat(self._reply) and _WHOLE.search(self._reply))
-            ahead = () if is_agreed and self._reply in self._said else ahead
+            ahead = () if wishes.is_assent(self._reply) and self._reply in self._said else ahead
             self._has_acted = True
         if self._has_acted:
             ahead = _not_named(ahead, "\n\n".join(self._said))

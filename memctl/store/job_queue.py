@@ -31,6 +31,10 @@ class NotNow(Exception):
     """Raised by a job that can't begin until the user repairs something; the job's note stays for a later try."""
 
 
+class Busy(MemctlError):
+    """Raised if another process holds a session's lock for longer than one waits for it."""
+
+
 class JobNote(NamedTuple):
     """The note of a job: the work that an event of a session needs, left to a process in the background.
 
@@ -94,13 +98,14 @@ def acquire_lock(folder: SessionDir, patience: float = 0.0) -> int | None:
 
 
 def run_locked(folder: SessionDir, do: Callable[[], object], patience: float = 0.0) -> None:
-    """Call `do` while holding a session's lock; do nothing if another process holds it for `patience` seconds."""
+    """Call `do` while holding a session's lock; raises Busy if another process holds it for `patience` seconds."""
     held = acquire_lock(folder, patience)
-    if held is not None:
-        try:
-            do()
-        finally:
-            os.close(held)
+    if held is None:
+        raise Busy(f"another process has worked for this session for {patience:g} s, so nothing was written of it")
+    try:
+        do()
+    finally:
+        os.close(held)
 
 
 def run_jobs(

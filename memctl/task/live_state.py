@@ -161,7 +161,8 @@ def put(memory: Memory, saved: Checkpoint) -> None:
     """Take a checkpoint that the agent at work has saved into its live state.
 
     What the transcript says of the task stays, as far as the checkpoint does not say otherwise; the goal is the
-    checkpoint's. A state that is newer than the checkpoint stays as it is.
+    checkpoint's. A state that is newer than the checkpoint stays as it is. Raises job_queue.Busy if a background
+    process works for the session for long, and OSError.
     """
     folder = folder_of(memory)
 

@@ -370,20 +370,23 @@ def save(memory: Memory, state: TaskState, how: SaveOptions, options: WriteOptio
 
     `state` is the state as its writer gives it, `how` are options of the checkpoint, and `options` those of every
     write. With `options.dry_run` nothing is written, and the checkpoint is the one that would be saved. If the event "a
-    checkpoint was saved" can't be added to the workflow's events, the outcome has a warning. Raises MemctlError for a
+    checkpoint was saved" or the live state can't be written, the outcome has a warning. Raises MemctlError for a
     wrong value, or if the workflow has a newer checkpoint than the one to be continued.
     """
     outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), state, how), options)
     write = outcome.change.writes[0]
     made = checkpoint.parse(write.text, write.path)
     if not options.dry_run:
-        why = ""
-        try:
-            live_state.put(memory, made)
-            note(memory, made)
-        except MemctlError as error:  # the checkpoint is saved all the same
-            why = f"the checkpoint is saved, but the event for it could not be: {error.message}"
-        except OSError as error:
-            why = f"the checkpoint is saved, but the live state in the Git directory could not be: {error.strerror}"
-        outcome = msgspec.structs.replace(outcome, warning="; ".join(filter(None, (outcome.warning, why))))
+        warnings = [outcome.warning, *_noted(memory, made)]
+        outcome = msgspec.structs.replace(outcome, warning="; ".join(filter(None, warnings)))
     return made, outcome
+
+
+def _noted(memory: Memory, made: Checkpoint) -> Iterator[str]:
+    """Note a saved checkpoint in the live state and the events; yield what could not be, as the checkpoint is saved."""
+    for what, note_in in (("live state in the Git directory", live_state.put), ("event for it", note)):
+        try:
+            note_in(memory, made)
+        except (MemctlError, OSError) as error:
+            why = error.message if isinstance(error, MemctlError) else error.strerror
+            yield f"the checkpoint is saved, but the {what} could not be: {why}"

@@ -239,3 +239,14 @@ def test_state_with_all_work_done_is_nothing_to_begin(memctl: Memctl) -> None:
     issue(memctl, "Open")
     assert order(memctl) == ["Begun", "Open"]
     assert memctl("next", "--json").data["total"] == 2
+
+
+def test_open_steps_of_the_work_one_is_at_come_first(memctl: Memctl) -> None:
+    issue(memctl, "Round the totals")
+    memctl("checkpoint", "save", "--task", "Refunds", "--done", "GET", "--doing", "POST", "--next", "A test")
+    shown = memctl("next").out.splitlines()
+    assert shown[0] == "your open steps: POST; A test"
+    assert "Round the totals" in shown[1]
+    assert memctl("next", "--json").data["steps"] == ["POST", "A test"]
+    memctl("checkpoint", "save", "--done", "POST", "--next", "none")
+    assert memctl("next", "--json").data["steps"] == []

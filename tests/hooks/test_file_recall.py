@@ -118,6 +118,18 @@ def test_record_of_several_files_is_shown_once_and_then_named(session: Session, 
     assert second == f"{made.id}, shown before, is about b.py, too."
 
 
+def test_file_whose_record_another_file_of_the_call_has_shown_is_told_of_later(
+    session: Session, memctl: Memctl
+) -> None:
+    for name in ("first_part.py", "second_part.py"):
+        (session.repo / name).write_text("")
+    text = "The totals in first_part.py and in second_part.py are rounded half to even."
+    memctl("learn", "Totals are rounded", "--lesson", text)
+    assert ran(session, "cat first_part.py second_part.py").count("Totals are rounded") == 1
+    memctl("learn", "Nothing is cached", "--lesson", "Reading second_part.py twice reads its rates anew each time.")
+    assert "Nothing is cached" in ran(session, "cat second_part.py")
+
+
 def test_proposal_is_recalled_only_with_a_reason_and_after_records_in_force(session: Session, memctl: Memctl) -> None:
     proposal = ("--status", "proposed", "-i", "9", "--code", "app.py")
     memctl("decide", "app.py: added a helper", *proposal)

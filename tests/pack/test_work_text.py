@@ -138,3 +138,16 @@ def test_pages_of_older_versions_are_read() -> None:
     made = text(page)
     assert "- Asked: Refunds\n" in made
     assert "`card.py`" in made
+
+
+def test_a_list_without_room_for_all_has_its_first_parts() -> None:
+    decisions = tuple(
+        f"Part {number} stays in a service of its own, because its load is another" for number in range(9)
+    )
+    page = msgspec.structs.replace(LAST, lines={**LAST.lines, DECISIONS: decisions})
+    (whole,) = [line for line in text(page).splitlines() if line.startswith("- Said, not recorded")]
+    (short,) = [line for line in text(page, limit=1_800).splitlines() if line.startswith("- Said, not recorded")]
+    assert whole.startswith(short)
+    assert short.startswith("- Said, not recorded, not confirmed: Part 8 stays in a service")
+    assert whole.count("; ") == 5
+    assert short.count("; ") < 5

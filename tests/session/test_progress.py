@@ -291,7 +291,6 @@ EDIT = Event(CALL, tool="Write", arguments={"file_path": "CHANGELOG.md", "conten
 @pytest.mark.parametrize(
     ("turn", "left"),
     [
-        ((Event(PROMPT, "do both please"), EDIT), ()),
         ((Event(PROMPT, "yes"), EDIT, Event(ANSWER, "Done.")), ()),
         ((Event(PROMPT, "write the changelog first"), EDIT), ("Deploy the API", "Pin the base image")),
         (
@@ -300,7 +299,6 @@ EDIT = Event(CALL, tool="Write", arguments={"file_path": "CHANGELOG.md", "conten
         ),
         ((Event(PROMPT, "write the changelog first"),), AHEAD),
         ((Event(PROMPT, "thanks!"),), AHEAD),
-        ((Event(PROMPT, "fix it"), EDIT), ()),
         ((Event(PROMPT, "it is broken"), Event(CALL, tool="Edit", arguments={"file_path": "lib.py"})), AHEAD),
         ((Event(PROMPT, "it\u2019s broken"), Event(CALL, tool="Edit", arguments={"file_path": "lib.py"})), AHEAD),
         ((Event(PROMPT, "it still fails"), Event(CALL, tool="Edit", arguments={"file_path": "lib.py"})), AHEAD),

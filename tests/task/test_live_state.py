@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from memctl.record.task_state import TaskState
+from memctl.store import job_queue
 from memctl.store.session_dir import SessionDir
 from memctl.task import live_state, progress
 from memctl.task.live_state import LiveState
@@ -318,3 +320,19 @@ def test_a_command_brings_back_no_step_or_error_that_the_session_has_done_with(
     assert [step.text for step in state.task.steps] == ["B", "X"]
     assert state.task.errors == ()
     assert "1 failed" not in memctl("checkpoint", "resume").out
+
+
+def test_a_checkpoint_says_if_its_live_state_could_not_be_written(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl(*FIRST)
+    (folder,) = (repo / ".git" / "memctl" / "hooks" / ".memory" / "sessions").iterdir()
+    monkeypatch.setattr(live_state, "_PATIENCE", 0.05)
+    held = job_queue.acquire_lock(SessionDir(folder.parent.parent, folder.name))
+    assert held is not None
+    try:
+        made = memctl("checkpoint", "save", "--doing", "GET")
+    finally:
+        os.close(held)
+    assert "the checkpoint is saved, but the live state in the Git directory could not be: another process" in made.err
+    assert "could not be" not in memctl("checkpoint", "save", "--doing", "PUT").err

@@ -92,7 +92,7 @@ KINDS: dict[str, Shape] = {
         "total blocked": int,
         "choices": [{"record": Record, "because unblocks": [str], "command": str, "is_own": bool}],
         "elsewhere": [{"id because": str}],
-        "everywhere": [str],
+        "everywhere steps": [str],
     },
     "index": {"total": int, "places": [_place]},
     "sections": {"total": int, "sections": [_PAGE]},

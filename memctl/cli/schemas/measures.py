@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from memctl import window
-from memctl.cli.schemas.shapes import Shape, shape_of
+from memctl.cli.schemas.shapes import Fields, Shape
 from memctl.cli.schemas.work import PACK
-from memctl.tokens.count import Count
 
+_COUNT = "memctl.tokens.count.Count"
 _REASON = {"path reason": str}
 _FILE = {
     "path verdict blob": str,
     "score relevance recency dependency": float,
     "loaded": bool,
     "left_out outline": str | None,
-    "tokens": Count,
+    "tokens": _COUNT,
     "reasons": [{"points": float, "why": str}],
     "bytes lines": int,
 }
@@ -27,14 +26,7 @@ _BATCH: dict[str, Shape] = {
     "measured": {str: object},
 }
 _KEPT = {"of kept": int}
-
-
-def _alert() -> Shape:
-    return {"turn?": int, **shape_of(window.Alert)}
-
-
-def _step() -> Shape:
-    return {name: shape for name, shape in shape_of(window.Step).items() if name != "changes"}
+_ALERT = {"turn?": int, "*": Fields("memctl.window.Alert")}
 
 
 KINDS: dict[str, Shape] = {
@@ -51,7 +43,7 @@ KINDS: dict[str, Shape] = {
         ],
         "left_aside": [{"line": int, "reason": str}],
     },
-    "summary": {"model path text": str, "budget tokens size lines left_out": int, "of_file": Count},
+    "summary": {"model path text": str, "budget tokens size lines left_out": int, "of_file": _COUNT},
     "files": {
         "model": str,
         "window used budget loaded total": int,
@@ -63,9 +55,9 @@ KINDS: dict[str, Shape] = {
         "unsearched": [_REASON],
     },
     "files_pack": {**PACK, "files": [_FILE]},
-    "budget": lambda: shape_of(window.WindowBudget),
-    "quality": lambda: shape_of(window.QualityReport),
-    "threshold": lambda: {**shape_of(window.observations.Review), "steps": [str]},
+    "budget": Fields("memctl.window.WindowBudget"),
+    "quality": Fields("memctl.window.QualityReport"),
+    "threshold": {"*": Fields("memctl.window.observations.Review"), "steps": [str]},
     "parallel": {
         "granted is_delta_assumed": bool,
         "criteria": [{"number": int, "name measured limit over help": str, "passed": bool}],
@@ -75,32 +67,32 @@ KINDS: dict[str, Shape] = {
     "triggers": {
         "fired": [int],
         "triggers": [{"number": int, "name measured limit over action": str, "fired": bool | None}],
-        "tier": (lambda: {**shape_of(window.contexts.Tier), "is_enough": bool}, None),
-        "strategies": {str: [lambda: shape_of(window.contexts.Strategy)]},
+        "tier": ({"*": Fields("memctl.window.contexts.Tier"), "is_enough": bool}, None),
+        "strategies": {str: [Fields("memctl.window.contexts.Strategy")]},
         "escalations": [{"to why": str}],
         **_BATCH,
     },
     "window_status": {
         "file": str,
         "model": str | None,
-        "limit": lambda: shape_of(window.Limit),
-        "reading": lambda: {**shape_of(window.PressureReading), "disagreement": object},
-        "components": [lambda: {**shape_of(window.status.ComponentUse), "share": float}],
-        "largest_results": [lambda: shape_of(window.status.Large)],
+        "limit": Fields("memctl.window.Limit"),
+        "reading": {"*": Fields("memctl.window.PressureReading"), "disagreement": object},
+        "components": [{"*": Fields("memctl.window.status.ComponentUse"), "share": float}],
+        "largest_results": [Fields("memctl.window.status.Large")],
         "curve": {"points": [int], "compactions": [{"at line before": int, "trigger": str, "after": int | None}]},
-        "suited_thresholds": (lambda: shape_of(window.Thresholds), None),
+        "suited_thresholds": (Fields("memctl.window.Thresholds"), None),
         "not_counted": {str: int},
         "broken_lines": int,
     },
     "window_health": {
         "file": str,
-        "snapshot": lambda: shape_of(window.HealthSnapshot),
-        "alerts": [_alert],
-        "begun": [_alert],
+        "snapshot": Fields("memctl.window.HealthSnapshot"),
+        "alerts": [_ALERT],
+        "begun": [_ALERT],
         "broken_lines": int,
-        "performance": (lambda: shape_of(window.Performance), None),
+        "performance": (Fields("memctl.window.Performance"), None),
         "watch": [object],
-        "trends": {str: lambda: shape_of(window.Trend)},
+        "trends": {str: Fields("memctl.window.Trend")},
     },
     "window_fidelity": {
         "original compressed method": str,
@@ -109,18 +101,18 @@ KINDS: dict[str, Shape] = {
         "counted fewest_questions checked calls original_since compressed_since": int,
         "missing": [{"kind text": str}],
         "score": float | None,
-        "answers": [lambda: shape_of(window.GradedQuestion)],
+        "answers": [Fields("memctl.window.GradedQuestion")],
     },
-    "window_audit": lambda: {**shape_of(window.Summary), "model": {"asked used refused": int}},
-    "window_simulation": lambda: shape_of(window.Comparison),
+    "window_audit": {"*": Fields("memctl.window.Summary"), "model": {"asked used refused": int}},
+    "window_simulation": Fields("memctl.window.Comparison"),
     "eviction": {
         "reached": bool,
         "policy model": str,
         "tokens_before tokens_after tokens_wanted tokens_freed placeholders left_out": int,
         "broken_lines": int,
         "similar_by": str | None,
-        "evicted": lambda: shape_of(window.EvictionResult)["evictions"],
-        "kept": lambda: shape_of(window.EvictionResult)["kept"],
+        "evicted": [Fields("memctl.window.eviction.engine.ChangedBlock")],
+        "kept": [Fields("memctl.window.eviction.engine.KeptBlock")],
         "held": {str: int},
         "uncounted": {str: int},
     },
@@ -129,7 +121,7 @@ KINDS: dict[str, Shape] = {
         "model": str,
         "tokens_before tokens_after target checked left_out broken_lines": int,
         "saved": float,
-        "steps": [_step],
+        "steps": [Fields("memctl.window.Step", ("changes",))],
         "must_survive": {str: _KEPT},
         "lost": [object],
         "missing": [object],

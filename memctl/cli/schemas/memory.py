@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import UNSET, UnsetType
+from memctl.cli.schemas.shapes import Fields, Shape
+from memctl.record.record import FIELDS
 
-from memctl.check.branch_review import ReviewItem
-from memctl.check.rules import Rule
-from memctl.cli.schemas.shapes import Shape, shape_of
-from memctl.record.change import RecordAction
-from memctl.record.pages import Page
-from memctl.record.record import FIELDS, Record
-from memctl.record.source import Excerpt
-
-
-class ShownRecord(Record, frozen=True, kw_only=True):
-    """A record as `memctl show --json` prints it: its fields, the parts of its text by name, and the whole text."""
-
-    content: dict[str, str | list[str]] | UnsetType = UNSET
-    body: str | UnsetType = UNSET
-    tokens: int | UnsetType = UNSET
-
-
+RECORD = "memctl.record.record.Record"
 FAULT = {"path field message": str, "line": int}
-MAYBE_RECORD = (Record, None)
-_PAGE = {**{one.encode_name: one.type for one in msgspec.structs.fields(Page)}, "kind": str}
-
-
-def _place() -> Shape:
-    from memctl.pages.navigate import Place
-
-    place = shape_of(Place)
-    return {"text?": place.pop("text"), "tokens?": int, **place}
-
-
+MAYBE_RECORD = (RECORD, None)
+_PAGE = {"*": "memctl.record.pages.Page", "kind": str}
+_PLACE = {"*": Fields("memctl.pages.navigate.Place", ("text",)), "text?": str, "tokens?": int}
+_SHOWN = {"*": RECORD, "content?": {str: str | list[str]}, "body?": str, "tokens?": int}
+_ACTION = "memctl.record.change.RecordAction"
 _LINE = {**{f"{name}?": object for name in FIELDS}, "extra?": {str: object}, "body path": str}
 CHANGE: dict[str, Shape] = {
     "op": str,
@@ -63,8 +41,8 @@ KINDS: dict[str, Shape] = {
     "error": {"code message": str, "hint": str | None, "exit_code": int},
     "records": {
         "total": int,
-        "records": [ShownRecord],
-        "places?": [_place],
+        "records": [_SHOWN],
+        "places?": [_PLACE],
         "waits_for?": {str: [str]},
         "stated_blockers?": {str: [str]},
     },
@@ -78,23 +56,23 @@ KINDS: dict[str, Shape] = {
                 "type kind id title open": str,
                 "score own around meaning importance recency access": float,
                 "path marker?": str,
-                "excerpt": (Excerpt, None),
-                "record?": Record,
+                "excerpt": ("memctl.record.source.Excerpt", None),
+                "record?": RECORD,
             }
         ],
     },
     "related": {
         "to": str,
         "total": int,
-        "results": [{"score links code text tags section": float, "because": [str], "record": Record}],
+        "results": [{"score links code text tags section": float, "because": [str], "record": RECORD}],
     },
     "next": {
         "total blocked": int,
-        "choices": [{"record": Record, "because unblocks": [str], "command": str, "is_own": bool}],
+        "choices": [{"record": RECORD, "because unblocks": [str], "command": str, "is_own": bool}],
         "elsewhere": [{"id because": str}],
         "everywhere": [str],
     },
-    "index": {"total": int, "places": [_place]},
+    "index": {"total": int, "places": [_PLACE]},
     "sections": {"total": int, "sections": [_PAGE]},
     "details": {"total": int, "details": [_PAGE]},
     "why": {
@@ -124,14 +102,14 @@ KINDS: dict[str, Shape] = {
                 "broken": [{"reference": str, "line": int | None, "candidates": ([{"path by": str}], None)}],
             }
         ],
-        "review": ([shape_of(ReviewItem)], None),
+        "review": ([Fields("memctl.check.branch_review.ReviewItem")], None),
     },
     "check": {
         "counts": {"error warning info": int},
         "ignored unlisted": int,
         "findings": [{"code name severity path message": str, "line": int, "hint": str | None}],
     },
-    "rules": {"total": int, "rules": [Rule]},
+    "rules": {"total": int, "rules": ["memctl.check.rules.Rule"]},
     "status": {
         "project folder": str,
         "records": {str: {str: int}},
@@ -163,7 +141,7 @@ KINDS: dict[str, Shape] = {
                 # `recorded_on` is the branch on which a change on refs/memctl/changes was made; such a change is not
                 # committed yet. A shallow clone begins with the commit that is its boundary, which has no paths.
                 "session reason recorded_on": str | None,
-                "deeds": [RecordAction],
+                "deeds": [_ACTION],
                 "is_committed is_boundary brought_text?": bool,
             }
         ],
@@ -182,7 +160,7 @@ KINDS: dict[str, Shape] = {
         {"stale edited_by_hand": [str]},
     ),
     "upgrade": {**CHANGE, "format records": int, "docs": bool | str},
-    "maintain": {**CHANGE, "deeds": [RecordAction], "kept": [{"id due reason why": str}], "folded": int},
+    "maintain": {**CHANGE, "deeds": [_ACTION], "kept": [{"id due reason why": str}], "folded": int},
     "renumbering": {
         **CHANGE,
         "renamed": [{"from to title": str}],

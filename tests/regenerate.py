@@ -14,6 +14,7 @@ from memctl import Memory, api
 from memctl.check.findings import Finding
 from memctl.history import Entry
 from memctl.pack.budget_fill import Pack
+from memctl.pages.provenance import Explanation, RelatedRecord
 from memctl.record.kinds import KINDS
 from memctl.record.record import Record
 from memctl.search.ranking import Result
@@ -62,7 +63,7 @@ def interface() -> str:
 
 
 _FIELDS = (api.RecordFields, api.DecisionFields, api.IssueFields, api.StateFields, api.LearningFields)
-_RESULTS = (api.Written, api.Handover, Record, Result, api.Explanation, Pack, Entry, Finding)
+_RESULTS = (api.Written, api.Handover, Record, Result, Explanation, RelatedRecord, Pack, Entry, Finding)
 
 
 def _signature(function: Callable[..., object]) -> str:

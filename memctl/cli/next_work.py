@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
-import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, limit_option, reading
-from memctl.store.memory import Memory
 from memctl.team import next_work
 from memctl.text.phrases import some
 
@@ -35,7 +31,7 @@ def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | Non
     memory, snapshot = memory_access.read(ctx, at)
     work = next_work.choose(memory, snapshot, limit, is_now=at is None)
     if as_json:
-        output.json("next", _data(memory, work), snapshot.faults, memory)
+        output.answer("next", work, snapshot.faults, memory)
     else:
         below = [
             f"{_INDENT}{output.plain('; '.join(choice.because))}  `{output.plain(choice.command)}`"
@@ -61,16 +57,3 @@ def _print_rest(work: next_work.NextWork) -> None:
     if work.elsewhere:
         others = some([f"{record.id} ({who})" for record, who in work.elsewhere], _SHOWN)
         output.note(f"left out, because other agents work on it: {others}")
-
-
-def _data(memory: Memory, work: next_work.NextWork) -> dict[str, Any]:
-    return {
-        "total": work.total,
-        "choices": [
-            {**msgspec.structs.asdict(choice), "record": output.record_data(memory, choice.record)}
-            for choice in work.choices
-        ],
-        "blocked": work.blocked,
-        "elsewhere": [{"id": record.id, "because": who} for record, who in work.elsewhere],
-        "everywhere": list(work.everywhere),
-    }

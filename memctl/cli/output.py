@@ -68,6 +68,13 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
     json_text(msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode())
 
 
+def answer(kind: str, value: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:
+    """Print what a room returned as the JSON object of `--json`, by the shape of its kind in `schemas`."""
+    from memctl.cli import schemas
+
+    json(kind, schemas.shapes.answer(schemas.KINDS[kind], value, memory), faults, memory)
+
+
 def json_list(
     kind: str, items: Iterable[Any], faults: Sequence[Fault] = (), memory: Memory | None = None, *, name: str = ""
 ) -> None:

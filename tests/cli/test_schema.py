@@ -15,7 +15,7 @@ from tests import json_schemas
 from tests.conftest import EXAMPLE, Memctl
 from tests.reference import ROOT
 
-_PRINTED = re.compile(r"""output\.json(?:_list)?\(\s*"([\w-]+)\"""")
+_PRINTED = re.compile(r"""output\.(?:json|json_list|answer)\(\s*"([\w-]+)\"""")
 
 LISTS = (
     *(("list", "--limit", "2"), ("search", "One", "--limit", "1"), ("index",), ("section", "list"), ("export",)),

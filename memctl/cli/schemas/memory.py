@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memctl.cli.schemas.shapes import Fields, Shape
+from memctl.cli.schemas.shapes import PATH, Fields, Shape
 from memctl.record.record import FIELDS
 
 RECORD = "memctl.record.record.Record"
@@ -30,9 +30,9 @@ _IMPORTED = {
 }
 _LINK_REASON = {
     "by where": str,
-    "how": str | None,
     "is_here": bool,
-    "lines?": {"recorded": [int], "commit": str | None, "now": ([int], None), "is_followed": bool},
+    "how": str | None,
+    "lines?": {"recorded": [int], "is_followed": bool, "commit": str | None, "now": ([int], None)},
 }
 _EXPLAINED = {"id": str, "record": MAYBE_RECORD, "reason": str | None, "reasons?": [_LINK_REASON]}
 _WAITING = {"stage op title since": str, "ids": [str], "why": str | None, "undone overdue": bool}
@@ -67,28 +67,46 @@ KINDS: dict[str, Shape] = {
         "results": [{"score links code text tags section": float, "because": [str], "record": RECORD}],
     },
     "next": {
-        "total blocked": int,
-        "choices": [{"record": RECORD, "because unblocks": [str], "command": str, "is_own": bool}],
-        "elsewhere": [{"id because": str}],
+        "total": int,
+        "choices": [{"record": RECORD, "because": [str], "command": str, "is_own": bool, "unblocks": [str]}],
+        "blocked": int,
+        "elsewhere": [{"id=record.id because": str}],
         "everywhere": [str],
     },
     "index": {"total": int, "places": [_PLACE]},
     "sections": {"total": int, "sections": [_PAGE]},
     "details": {"total": int, "details": [_PAGE]},
     "why": {
-        "path": str,
-        "line": int | None,
-        "exists has_more": bool,
-        "removed_by answer session": str | None,
+        "path=asked.path": str,
+        "line=asked.line": int | None,
+        "exists=asked.exists": bool,
+        "removed_by=asked.last.removed_by answer": str | None,
         "origin": ({"commit": str | None, "path": str, "line": int}, None),
-        "sections": [{"id title path": str, "globs": [str]}],
-        "pages": [{"id title path state": str, "references": [str], "reviewed now": str | None}],
+        "sections": [{"id=page.id title=page.title": str, "path=page.path": PATH, "globs": [str]}],
+        "pages": [
+            {
+                "id=page.id title=page.title": str,
+                "references": [str],
+                "state": str,
+                "path=page.path": PATH,
+                "reviewed now": str | None,
+            }
+        ],
         "records": [_EXPLAINED],
-        "commits": [{"commit author date message path subject": str, "records": [str], "is_here": bool}],
+        "commits": [
+            {
+                "commit=touch.commit author=touch.author date=touch.date message=touch.message path=touch.path": str,
+                "subject": str,
+                "records": [str],
+                "is_here": bool,
+            }
+        ],
+        "has_more": bool,
         "history_ends": [str],
         "of_places": [_EXPLAINED],
+        "session": str | None,
         "of_session": [_EXPLAINED],
-        "last_session": ({"id ended asked path": str}, None),
+        "last_session": ({"id ended asked": str, "path": PATH}, None),
         "perhaps": [_EXPLAINED],
     },
     "impact": {

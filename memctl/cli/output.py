@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from itertools import zip_longest
 from typing import Any
 
@@ -68,11 +69,15 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
     json_text(msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode())
 
 
-def answer(kind: str, value: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:
-    """Print what a room returned as the JSON object of `--json`, by the shape of its kind in `schemas`."""
-    from memctl.cli import schemas
+def answer(
+    kind: str, value: Any, faults: Sequence[Fault] = (), memory: Memory | None = None, *, alternative: int = 0
+) -> None:
+    """Print what a room returned as the JSON object of `--json`, by the shape of its kind in `schemas`.
 
-    json(kind, schemas.shapes.answer(schemas.KINDS[kind], value, memory), faults, memory)
+    `alternative` is the number of the shape, of a kind that has several. The rest is as for `json`.
+    """
+    schemas = import_module("memctl.cli.schemas")  # needed for JSON only
+    json(kind, schemas.answer(kind, value, memory, alternative), faults, memory)
 
 
 def json_list(

@@ -6,15 +6,16 @@ from memctl.cli.schemas.shapes import Fields, Shape
 from memctl.cli.schemas.work import PACK
 
 _COUNT = "memctl.tokens.count.Count"
-_REASON = {"path reason": str}
+_REASON = {"path=0 reason=1": str}
 _FILE = {
-    "path verdict blob": str,
-    "score relevance recency dependency": float,
-    "loaded": bool,
+    "path verdict": str,
+    "loaded=is_loaded": bool,
     "left_out outline": str | None,
     "tokens": _COUNT,
-    "reasons": [{"points": float, "why": str}],
-    "bytes lines": int,
+    "score=score.score relevance=score.relevance recency=score.recency dependency=score.dependency": float,
+    "reasons=score.reasons": [{"points=0": float, "why=1": str}],
+    "blob=content.blob": str,
+    "bytes=content.facts.size lines=content.facts.lines": int,
 }
 _BATCH: dict[str, Shape] = {
     "threshold remaining": int,
@@ -30,15 +31,20 @@ _ALERT = {"turn?": int, "*": Fields("memctl.window.Alert")}
 
 
 KINDS: dict[str, Shape] = {
-    "tokens": {"model": str, "total": int, "files": [{"file kind source": str, "tokens": int, "error": float | None}]},
+    "tokens": {
+        "model": str,
+        "total": int,
+        "files": [{"file=name kind": str, "tokens": int, "source": str, "error=count.error": float | None}],
+    },
     "calibration": {
         "dry_run": bool,
         "models": [
             {
-                "model family": str,
-                "factor error median_error_before median_error_after": float,
-                "observations new": int,
-                "within_goal": bool,
+                "model=0 family=2.family": str,
+                "factor=2.ratio": float,
+                "observations=2.observations new=1": int,
+                "error=2.error median_error_before=2.before median_error_after=2.after": float,
+                "within_goal=2.is_within_goal": bool,
             }
         ],
         "left_aside": [{"line": int, "reason": str}],
@@ -46,13 +52,12 @@ KINDS: dict[str, Shape] = {
     "summary": {"model path text": str, "budget tokens size lines left_out": int, "of_file": _COUNT},
     "files": {
         "model": str,
-        "window used budget loaded total": int,
-        "least": float,
-        "reserve": {str: int},
-        "active": [str],
-        "files": [_FILE],
-        "refused": [_REASON],
-        "unsearched": [_REASON],
+        "*=room": Fields("memctl.sources.load_plan.LoadBudget"),
+        "reserve=room.reserve": {str: int},
+        "loaded=ranking.loaded total=ranking.total": int,
+        "active=ranking.active": [str],
+        "files=shown": [_FILE],
+        "refused=ranking.refused unsearched=ranking.unsearched": [_REASON],
     },
     "files_pack": {**PACK, "files": [_FILE]},
     "budget": Fields("memctl.window.WindowBudget"),

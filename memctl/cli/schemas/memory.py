@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from memctl.cli.schemas.shapes import PATH, Fields, Shape
+from memctl.cli.schemas.shapes import NAME, PATH, Fields, Shape
 from memctl.record.record import FIELDS
 
 RECORD = "memctl.record.record.Record"
 FAULT = {"path field message": str, "line": int}
 MAYBE_RECORD = (RECORD, None)
-_PAGE = {"*": "memctl.record.pages.Page", "kind": str}
+_PAGE = {"*": "memctl.record.pages.Page", "path": PATH, "kind=kind.name": str}
 _PLACE = {"*": Fields("memctl.pages.navigate.Place", ("text",)), "text?": str, "tokens?": int}
 _SHOWN = {"*": RECORD, "content?": {str: str | list[str]}, "body?": str, "tokens?": int}
 _ACTION = "memctl.record.change.RecordAction"
 _LINE = {**{f"{name}?": object for name in FIELDS}, "extra?": {str: object}, "body path": str}
 CHANGE: dict[str, Shape] = {
     "op": str,
-    "ids paths documents advice deletes?": [str],
+    "ids paths documents": [str],
     "changed": bool,
     "commit pending warning": str | None,
+    "advice": [str],
     "writes?": {str: str},
+    "deletes?": [str],
 }
 STEP = {"command purpose": str}
 _IMPORTED = {
@@ -74,8 +76,8 @@ KINDS: dict[str, Shape] = {
         "everywhere": [str],
     },
     "index": {"total": int, "places": [_PLACE]},
-    "sections": {"total": int, "sections": [_PAGE]},
-    "details": {"total": int, "details": [_PAGE]},
+    "sections": {"total": int, "sections=pages": [_PAGE]},
+    "details": {"total": int, "details=pages": [_PAGE]},
     "why": {
         "path=asked.path": str,
         "line=asked.line": int | None,
@@ -111,13 +113,21 @@ KINDS: dict[str, Shape] = {
     },
     "impact": {
         "source": str,
-        "files": [{"path status": str, "before row": str | None, "pages documents": [str]}],
-        "rows": [{"row title": str, "levels": [{"level": int, "condition": str, "documents": [str]}]}],
+        "files": [
+            {
+                "path=change.path status=change.status": str,
+                "before=change.before row": str | None,
+                "pages=page_ids": [str],
+                "documents": [PATH],
+            }
+        ],
+        "rows": [{"row title": str, "levels": [{"level": int, "condition": str, "documents": [PATH]}]}],
         "stale": [
             {
-                "id title path": str,
+                "id=page.id title=page.title": str,
+                "path=page.path": PATH,
                 "suspect": [{"path reviewed now stamped": str}],
-                "broken": [{"reference": str, "line": int | None, "candidates": ([{"path by": str}], None)}],
+                "broken": [{"reference": str, "line": (int, None), "candidates": ([{"path by": str}], None)}],
             }
         ],
         "review": ([Fields("memctl.check.branch_review.ReviewItem")], None),
@@ -181,30 +191,53 @@ KINDS: dict[str, Shape] = {
     "maintain": {**CHANGE, "deeds": [_ACTION], "kept": [{"id due reason why": str}], "folded": int},
     "renumbering": {
         **CHANGE,
-        "renamed": [{"from to title": str}],
-        "unclear": [{"path name taken_for": str, "line": int}],
-        "returned": [{"path id": str}],
-        "lost": [{"path field lost kept": str}],
-        "staged in_conflict settled": [str],
-        "not_staged": str | None,
+        "renamed=made.renamed": [{"from=name to=now title": str}],
+        "unclear=made.unclear": [{"path": PATH, "line": int, "name taken_for": str}],
+        "returned=made.returned": [{"path=0": PATH, "id=1": str}],
+        "lost=made.lost": [{"path=0": PATH, "field=1.key lost=1.lost kept=1.kept": str}],
+        "staged=within.staged": [PATH],
+        "not_staged=within.why": str | None,
+        "in_conflict=within.conflicts settled": [str],
     },
     "redaction": {
-        **CHANGE,
-        "rules kept failed": [str],
-        "files": [{"path": str, "blanked": int, "in_git": bool}],
-        "coordination": str | None,
-        "left": {"names unreached staged commits refs transcripts": [str], "history_complete": bool},
+        **{name: shape for name, shape in CHANGE.items() if name != "writes?"},
+        "rules": [str],
+        "files": [{"path": PATH, "blanked": int, "in_git": bool}],
+        "kept=made.erased.files": [NAME],
+        "failed=made.erased.failed": [{"path=0": NAME, "why=1": str}],
+        "coordination=made.coordination": str | None,
+        "left=": {
+            "names=made.named unreached=made.unreached": [PATH],
+            "staged=made.staged commits=left.commits refs=left.refs": [str],
+            "history_complete=left.is_complete": bool,
+            "transcripts": [NAME],
+        },
     },
     "sync": {
-        "remote branch upstream before theirs": str,
-        "push_target commit refs_refused warning": str | None,
-        "changed dry_run": bool,
-        "fetched pushed pushed_outside_of_memory tries": int,
-        "merged kept finished": [str],
-        "renumbered": [{"old new path": str}],
-        "lost": [{"id path lost kept": str, "field": str | None}],
-        "coordination": {"commit": str | None, "fetched pushed": bool, "gave_way settled": [str]},
-        "sessions": {"fetched pushed": bool, "redacted": [str]},
+        "remote=upstream.remote branch=upstream.branch upstream=upstream.name": str,
+        "push_target=target.name": str | None,
+        "before theirs": str,
+        "fetched pushed tries": int,
+        "commit=made_commit": str | None,
+        "changed": bool,
+        "pushed_outside_of_memory=foreign": int,
+        "merged=made.both": [PATH],
+        "renumbered=made.renamed": [{"old=name new=now": str, "path=new_path": PATH}],
+        "lost=made.lost": [{"id": str, "path": PATH, "field": str | None, "lost kept": str}],
+        "kept=made.revived": [PATH],
+        "coordination=": {
+            "commit=coordination": str | None,
+            "fetched=taken pushed=given": bool,
+            "gave_way settled": [str],
+        },
+        "sessions=": {
+            "fetched=sessions_taken pushed=sessions_given": bool,
+            "redacted=sessions_redacted": [NAME],
+        },
+        "refs_refused=refusal": str | None,
+        "finished": [str],
+        "dry_run": bool,
+        "warning": str | None,
     },
     "install": (
         {"what for file? text": str},
@@ -214,10 +247,11 @@ KINDS: dict[str, Shape] = {
             "parts": [
                 {
                     "part state": str,
-                    "note file text removed_section add_to lines": str | None,
-                    "settings": {str: str | None},
-                    "added": [{"key value": str}],
-                    "taken": [{"key value": str}],
+                    "note file=files.file text=files.text": (NAME, None),
+                    "settings": {str: (NAME, None)},
+                    "removed_section=section": str | None,
+                    "added taken": [{"key=0 value=1": NAME}],
+                    "add_to lines": (NAME, None),
                 }
             ],
         },

@@ -20,6 +20,9 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
+from msgspec.structs import asdict
+
+from memctl.record.record import Record
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
@@ -51,41 +54,35 @@ class Fields(NamedTuple):
 
 def answer(shape: Shape, value: Any, memory: Memory | None) -> Any:
     """Return what JSON has of a value that a room returned, such as a struct or a dict, by its shape."""
-    if isinstance(shape, tuple) and not isinstance(shape, Fields):
-        if not value and value is not False and None in shape:
+    if isinstance(shape, Fields) or (isinstance(value, msgspec.Struct) and isinstance(shape, str)):
+        return _fields(shape, value, memory)
+    if isinstance(shape, tuple):
+        is_none = value is None or value == "" or (type(value) is int and value == 0)
+        if is_none and None in shape:
             return None
         return answer(shape[0], value, memory) if shape[1:] == (None,) else value
     if isinstance(shape, list):
-        return [answer(shape[0], one, memory) for one in value]
+        return [answer(shape[0], one, memory) for one in value or ()]
     if isinstance(shape, dict):
         return _values(shape, value, memory)
-    if isinstance(shape, Fields):
-        return _fields(shape, value)
     if shape in (PATH, NAME):
-        from memctl.cli import output
-
-        return output.name(memory.tracked(value) if shape == PATH and memory else str(value))
-    if isinstance(shape, UnionType):
-        return None if value == "" else value
-    if type(value).__name__ == "Record":
-        from memctl.cli import output
-
-        return output.record_data(memory, value) if memory else value
-    return value
+        path = memory.tracked(value) if shape == PATH and memory else str(value)
+        return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return None if value == "" and isinstance(shape, UnionType) else value
 
 
 def _values(shape: dict[Any, Shape], value: Any, memory: Memory | None) -> dict[str, Any]:
     if str in shape:
-        return {key: answer(shape[str], one, memory) for key, one in value.items()}
+        return {key: answer(shape[str], one, memory) for key, one in dict(value).items()}
     found: dict[str, Any] = {}
     for key, where, one in _members(shape):
         if key == _REST:
-            found |= _fields(one, _get(value, where) if where != _REST else value)
+            found |= _fields(one, value if where == _REST else _get(value, where), memory)
             continue
-        part = _get(value, where, is_needed=not key.endswith("?"))
-        if key.endswith("?") and (part is None or part is msgspec.UNSET or part == ()):
-            continue
-        found[key.removesuffix("?")] = answer(one, part, memory)
+        is_needed = not key.endswith("?")
+        part = _get(value, where, is_needed=is_needed)
+        if is_needed or not (part is None or part is msgspec.UNSET or part == ()):
+            found[key.removesuffix("?")] = answer(one, part, memory)
     return found
 
 
@@ -100,19 +97,28 @@ def _members(shape: dict[Any, Shape]) -> list[tuple[str, str, Shape]]:
 
 
 def _get(source: Any, where: str, *, is_needed: bool = True) -> Any:
+    """Return what is at a place of a value, such as "touch.commit" or, of the second item of a tuple, "1.key"."""
     for name in where.split(".") if where else ():
         if source is None:
             return None
         if isinstance(source, Mapping):
             source = source[name] if is_needed else source.get(name)
+        elif name.isdigit():
+            source = source[int(name)]
         else:
             source = getattr(source, name) if is_needed else getattr(source, name, None)
     return source
 
 
-def _fields(shape: Fields, value: Any) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.to_builtins(value)
-    return {name: one for name, one in found.items() if name not in shape.left_out}
+def _fields(shape: Fields | str, value: Any, memory: Memory | None) -> dict[str, Any]:
+    """Return the fields of a struct by their names in JSON, also of one that msgspec would encode as an array."""
+    if isinstance(value, Record) and memory:
+        return {**asdict(value.of_project(memory.config.project)), "path": memory.tracked(value.path)}
+    kind = type(value)
+    names = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+    found = {name: getattr(value, field) for name, field in names}
+    left_out = shape.left_out if isinstance(shape, Fields) else ()
+    return {name: one for name, one in found.items() if name not in left_out and one is not msgspec.UNSET}
 
 
 def shape_of(kind: Any) -> Shape:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from memctl.cli.schemas.memory import CHANGE, RECORD
-from memctl.cli.schemas.shapes import Fields, Shape
+from memctl.cli.schemas.shapes import PATH, Fields, Shape
 
-_LEFT_OUT = {"id title why kind section": str}
 PACK: dict[str, Shape] = {
-    "text format model": str,
+    "text": str,
     "tokens budget": int,
+    "format": str,
     "parts": {str: [str]},
-    "left_out": [_LEFT_OUT],
+    "left_out": [{"id title why kind section": str, "number?": int}],
+    "model": str,
 }
 _TEXTS = {str: str | list[str]}
 
@@ -25,7 +26,7 @@ _OFFER: dict[str, Shape] = {
 }
 _CHECKPOINT: dict[str, Shape] = {
     "*": Fields("memctl.record.checkpoint.Checkpoint"),
-    "path": str,
+    "path=number.path": PATH,
     "steps": ["memctl.record.task_state.Step"],
     "records": ["memctl.record.task_state.RecordReference"],
     "files": ["memctl.record.task_state.TouchedFile"],
@@ -34,9 +35,9 @@ _CHECKPOINT: dict[str, Shape] = {
 }
 _SIZES = "memctl.record.event.ContextSizes"
 _EVENT: dict[str, Shape] = {
-    "*": Fields("memctl.record.event.WorkflowEvent"),
-    "before_state after_state": _SIZES,
-    "compression_ratio": float | None,
+    "*=event": Fields("memctl.record.event.WorkflowEvent"),
+    "before_state=event.before_state after_state=event.after_state": _SIZES,
+    "compression_ratio=event.compression_ratio": float | None,
     "since_checkpoint?": int,
     "is_due?": bool,
 }
@@ -55,14 +56,15 @@ KINDS: dict[str, Shape] = {
     "checkpoint": _CHECKPOINT,
     "checkpoints": {"total": int, "checkpoints": [_CHECKPOINT], "deleted?": [str]},
     "resumption": {
+        "missing=resumption.missing": [Fields("memctl.task.resume.StateGap")],
+        "drift=resumption.drift": [Fields("memctl.task.environment.EnvironmentDrift")],
+        "twins=resumption.twins": [str],
         "resumable": bool,
-        "obstacles twins": [str],
-        "missing": [{"what why": str, "essential": bool}],
-        "drift": [{"kind what": str, "items": [str]}],
-        "newer": str | None,
-        "next_window characters left_out": int,
-        "text": str,
-        "checkpoint": _CHECKPOINT,
+        "obstacles": [str],
+        "newer=resumption.newer.id": str | None,
+        "next_window": int,
+        "*=resumption.text": Fields("memctl.task.resume.ResumeText"),
+        "checkpoint=resumption.checkpoint": _CHECKPOINT,
     },
     "event": _EVENT,
     "events": {"total": int, "unreadable_lines": [int], "events": [_EVENT]},
@@ -83,8 +85,8 @@ KINDS: dict[str, Shape] = {
     "proposals": {"total": int, "proposals": [{"number": int, "*": Fields("memctl.session.proposals.Proposal")}]},
     "phase": {"phase": str, "sections": object, "turns": int},
     "probes": {
-        "session source": str,
-        "shares": [{"*": Fields("memctl.session.grades.AnsweredShare"), "share": float | None}],
+        "session=page.id source=facts.source": str,
+        "shares": [{"*": Fields("memctl.session.grades.AnsweredShare"), "share=value": float | None}],
         "dimensions": [Fields("memctl.session.grades.Dimension")],
         "probes": [Fields("memctl.session.grades.Reply")],
     },

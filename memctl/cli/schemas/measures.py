@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memctl.cli.schemas.shapes import Fields, Shape
+from memctl.cli.schemas.shapes import NAME, Fields, Shape
 from memctl.cli.schemas.work import PACK
 
 _COUNT = "memctl.tokens.count.Count"
@@ -26,7 +26,12 @@ _BATCH: dict[str, Shape] = {
     "delta_since_last_batch": int | None,
     "measured": {str: object},
 }
-_KEPT = {"of kept": int}
+# Of a conversation's file: parts of which memctl knows neither text nor size, by type of content; a transcript's tool
+# calls without a result and results without a call, which do not become messages; and lines that can't be read.
+_REST: dict[str, Shape] = {
+    "uncounted=seen.conversation.uncounted": {str: int},
+    "left_out=seen.transcript.left_out broken_lines=seen.transcript.broken": int,
+}
 _ALERT = {"turn?": int, "*": Fields("memctl.window.Alert")}
 
 
@@ -78,16 +83,19 @@ KINDS: dict[str, Shape] = {
         **_BATCH,
     },
     "window_status": {
-        "file": str,
-        "model": str | None,
+        "file": NAME,
+        "model=seen.model": str | None,
         "limit": Fields("memctl.window.Limit"),
-        "reading": {"*": Fields("memctl.window.PressureReading"), "disagreement": object},
-        "components": [{"*": Fields("memctl.window.status.ComponentUse"), "share": float}],
-        "largest_results": [Fields("memctl.window.status.Large")],
-        "curve": {"points": [int], "compactions": [{"at line before": int, "trigger": str, "after": int | None}]},
+        "reading=result.reading": {"*": Fields("memctl.window.PressureReading"), "disagreement": object},
+        "components": [{"*=0": Fields("memctl.window.status.ComponentUse"), "share=1": float}],
+        "largest_results=result.largest": [Fields("memctl.window.status.Large")],
+        "curve=seen.curve": {
+            "points": [int],
+            "compactions": [{"at line before": int, "trigger": str, "after": int | None}],
+        },
         "suited_thresholds": (Fields("memctl.window.Thresholds"), None),
-        "not_counted": {str: int},
-        "broken_lines": int,
+        "not_counted=seen.conversation.uncounted": {str: int},
+        "broken_lines=seen.transcript.broken": int,
     },
     "window_health": {
         "file": str,
@@ -111,25 +119,28 @@ KINDS: dict[str, Shape] = {
     "window_audit": {"*": Fields("memctl.window.Summary"), "model": {"asked used refused": int}},
     "window_simulation": Fields("memctl.window.Comparison"),
     "eviction": {
-        "reached": bool,
-        "policy model": str,
-        "tokens_before tokens_after tokens_wanted tokens_freed placeholders left_out": int,
-        "broken_lines": int,
-        "similar_by": str | None,
-        "evicted": [Fields("memctl.window.eviction.engine.ChangedBlock")],
-        "kept": [Fields("memctl.window.eviction.engine.KeptBlock")],
-        "held": {str: int},
-        "uncounted": {str: int},
+        "reached=result.is_reached": bool,
+        "policy=result.policy_used.value model": str,
+        "tokens_before=seen.conversation.tokens tokens_after": int,
+        "tokens_wanted=result.target_free_tokens tokens_freed=result.tokens_freed": int,
+        "placeholders=result.placeholders_generated": int,
+        "similar_by=result.similar_by": str | None,
+        "evicted=result.evictions": [Fields("memctl.window.eviction.engine.ChangedBlock")],
+        "kept=result.kept": [Fields("memctl.window.eviction.engine.KeptBlock")],
+        "held=result.held": {str: int},
+        **_REST,
     },
     "compaction": {
-        "reached": bool,
+        "reached=reduction.cascade.is_reached": bool,
         "model": str,
-        "tokens_before tokens_after target checked left_out broken_lines": int,
+        "tokens_before=seen.conversation.tokens tokens_after=reduction.conversation.tokens": int,
+        "target=reduction.cascade.target": int,
         "saved": float,
-        "steps": [Fields("memctl.window.Step", ("changes",))],
-        "must_survive": {str: _KEPT},
-        "lost": [object],
-        "missing": [object],
-        "uncounted": {str: int},
+        "steps=reduction.cascade.steps": [Fields("memctl.window.Step", ("changes",))],
+        "must_survive=reduction.by_kind": {str: {"of=0 kept=1": int}},
+        "lost=reduction.lost": [object],
+        "checked=reduction.number_listed": int,
+        "missing=reduction.missed": [object],
+        **_REST,
     },
 }

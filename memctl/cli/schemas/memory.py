@@ -134,8 +134,16 @@ KINDS: dict[str, Shape] = {
     },
     "check": {
         "counts": {"error warning info": int},
-        "ignored unlisted": int,
-        "findings": [{"code name severity path message": str, "line": int, "hint": str | None}],
+        "ignored unlisted=number_unlisted": int,
+        "findings": [
+            {
+                "code name=rule.name severity": str,
+                "path": PATH,
+                "line": int,
+                "message": str,
+                "hint": str | None,
+            }
+        ],
     },
     "rules": {"total": int, "rules": ["memctl.check.rules.Rule"]},
     "status": {
@@ -164,13 +172,16 @@ KINDS: dict[str, Shape] = {
         "total": int | None,  # null if --limit ended the search
         "commits": [
             {
-                "commit date author subject actor": str,
-                "ops ids paths": [str],
+                "commit=commit.commit date=commit.date author=commit.author subject=commit.subject": str,
+                "ops=commit.trailers.ops ids": [str],
+                "actor=commit.actor": str,
                 # `recorded_on` is the branch on which a change on refs/memctl/changes was made; such a change is not
                 # committed yet. A shallow clone begins with the commit that is its boundary, which has no paths.
-                "session reason recorded_on": str | None,
-                "deeds": [_ACTION],
-                "is_committed is_boundary brought_text?": bool,
+                "session=commit.trailers.session reason=commit.trailers.reason": str | None,
+                "deeds": [{"action=0 id=1 reason=2": str}],
+                "paths=commit.paths": [str],
+                "recorded_on=commit.trailers.branch": str | None,
+                "is_boundary is_committed brought_text?": bool,
             }
         ],
     },

@@ -6,7 +6,8 @@ A shape is a Python literal that looks like the JSON, with types in place of val
   and whose `tokens` may be missing. `"commit=touch.commit"` takes its value from another attribute, and "=" from the
   answer itself. `"*": Fields(…)` stands for all fields of a struct, and `"*=parties"` for those of an attribute.
 - `[shape]` is a list, and `{str: shape}` an object with any keys.
-- A tuple is a value of any of several shapes, and None is null; an empty value is null where null is allowed.
+- A tuple is a value of any of several shapes, and None is null; "" and 0 are null where null is allowed. Where it is
+  not, nothing is [] or 0.
 - A text is the name of a struct, such as "memctl.record.pages.Page", which is imported only for its schema.
 - Everything else is a type of which msgspec makes a schema.
 """
@@ -68,6 +69,8 @@ def answer(shape: Shape, value: Any, memory: Memory | None) -> Any:
     if shape in (PATH, NAME):
         path = memory.tracked(value) if shape == PATH and memory else str(value)
         return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    if value is None and shape is int:
+        return 0
     return None if value == "" and isinstance(shape, UnionType) else value
 
 

@@ -55,7 +55,7 @@ class Fields(NamedTuple):
 
 def answer(shape: Shape, value: Any, memory: Memory | None) -> Any:
     """Return what JSON has of a value that a room returned, such as a struct or a dict, by its shape."""
-    if isinstance(shape, Fields) or (isinstance(value, msgspec.Struct) and isinstance(shape, str)):
+    if isinstance(shape, Fields) or isinstance(value, Record):
         return _fields(shape, value, memory)
     if isinstance(shape, tuple):
         is_none = value is None or value == "" or (type(value) is int and value == 0)

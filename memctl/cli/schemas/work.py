@@ -10,7 +10,7 @@ PACK: dict[str, Shape] = {
     "tokens budget": int,
     "format": str,
     "parts": {str: [str]},
-    "left_out": [{"id title why kind section": str, "number?": int}],
+    "left_out": [{"id title why kind section": str}],
     "model": str,
 }
 _TEXTS = {str: str | list[str]}
@@ -33,7 +33,7 @@ _CHECKPOINT: dict[str, Shape] = {
     "environment": "memctl.record.task_state.Environment",
     "context_metrics": "memctl.record.checkpoint.Metrics",
 }
-_SIZES = "memctl.record.event.ContextSizes"
+_SIZES = Fields("memctl.record.event.ContextSizes")
 _EVENT: dict[str, Shape] = {
     "*=event": Fields("memctl.record.event.WorkflowEvent"),
     "before_state=event.before_state after_state=event.after_state": _SIZES,

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from memctl.record.snapshot import Snapshot
     from memctl.search.ranking import Result
     from memctl.store import memory as store
+    from memctl.sync.result import SyncResult
+    from memctl.team.next_work import NextWork
 
 _PATIENCE = 5.0  # seconds to wait for the unfinished work of an agent's hook
 
@@ -419,6 +421,31 @@ class Memory:
         commit = self._memory.repository.resolve(at) if at is not None else ""
         request = file_query.locate(self._memory, snapshot, self._memory.repository.top, path, commit)
         return why_answer.explain(self._memory, snapshot, request, commit, limit)
+
+    def next(self, *, limit: int = 5, at: str | None = None) -> NextWork:
+        """Return the open issues and states that the agent at work can begin now, best first.
+
+        `limit` is the largest number of them, 0 for all. If `at` is given, they are those of this revision, and who
+        works on what now is left out of account.
+        """
+        from memctl.team import next_work
+
+        return next_work.choose(self._memory, self._read(at), limit, is_now=at is None)
+
+    def sync(
+        self, remote: str = "", *, push: bool = True, with_code: bool = False, dry_run: bool = False
+    ) -> SyncResult:
+        """Fetch and merge a remote's memory into this branch, and push, or with `dry_run` only say what would be done.
+
+        `remote` is the remote's name, "" for that of the branch's upstream. Commits with other files than the memory's
+        are pushed to a default branch only with `with_code`.
+        """
+        from memctl.sync import sync
+
+        if not dry_run:
+            self._memory.refuse_untrusted_agent()
+        self._wait()
+        return sync.sync(self._memory, remote, sync.Options(push, with_code, dry_run))
 
     def pack(
         self,

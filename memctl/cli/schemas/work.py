@@ -19,8 +19,9 @@ _TEXTS = {str: str | list[str]}
 _HANDOFF: dict[str, Shape] = {"record": RECORD, "*": Fields("memctl.record.handoff.Parties"), "content": _TEXTS}
 _OFFER: dict[str, Shape] = {
     **PACK,
-    "id path type from to commit coordination_commit": str | None,
+    "id path type from to": str | None,
     "sections": [str],
+    "commit coordination_commit": str | None,
     "report": (Fields("memctl.pack.handoff.HandoffReport"), None),
     "dry_run": bool,
 }

@@ -18,13 +18,16 @@ _FILE = {
     "bytes=content.facts.size lines=content.facts.lines": int,
 }
 _BATCH: dict[str, Shape] = {
-    "threshold remaining": int,
-    "scs": {"tokens": int, "source": str},
-    "contexts": [{"file": str, "aws": int, "debt": ({"tokens": int, "ratio": float, "lines": [int]}, None)}],
-    "burst": {"planned over_remaining": int, "growth": float, "is_burst": bool},
-    "growth": float | None,
-    "delta_since_last_batch": int | None,
-    "measured": {str: object},
+    "threshold=batch.facts.threshold": int,
+    "scs=batch.facts.shared": {"tokens": int, "source": str},
+    "contexts=batch.debts": [
+        {"file=0.name": str, "aws=0.tokens": int, "debt=1": ({"tokens": int, "ratio": float, "lines": [int]}, None)}
+    ],
+    "burst=batch.facts.burst": {"planned": int, "growth": float, "is_burst": bool, "over_remaining=over": int},
+    "remaining=batch.remaining": int,
+    "growth=batch.facts.growth": float | None,
+    "delta_since_last_batch=batch.facts.aws_delta": int | None,
+    "measured=batch.measured_values": {str: object},
 }
 # Of a conversation's file: parts of which memctl knows neither text nor size, by type of content; a transcript's tool
 # calls without a result and results without a call, which do not become messages; and lines that can't be read.
@@ -69,17 +72,20 @@ KINDS: dict[str, Shape] = {
     "quality": Fields("memctl.window.QualityReport"),
     "threshold": {"*": Fields("memctl.window.observations.Review"), "steps": [str]},
     "parallel": {
-        "granted is_delta_assumed": bool,
+        "granted": bool,
         "criteria": [{"number": int, "name measured limit over help": str, "passed": bool}],
-        "delta": int,
+        "delta=batch.facts.delta": int,
+        "is_delta_assumed=batch.facts.is_delta_assumed": bool,
         **_BATCH,
     },
     "triggers": {
         "fired": [int],
-        "triggers": [{"number": int, "name measured limit over action": str, "fired": bool | None}],
+        "triggers": [
+            {"number": int, "name measured limit over": str, "fired=exceeded": bool | None, "action=help": str}
+        ],
         "tier": ({"*": Fields("memctl.window.contexts.Tier"), "is_enough": bool}, None),
         "strategies": {str: [Fields("memctl.window.contexts.Strategy")]},
-        "escalations": [{"to why": str}],
+        "escalations": [{"to=name why=help": str}],
         **_BATCH,
     },
     "window_status": {

@@ -97,7 +97,7 @@ KINDS: dict[str, Shape] = {
         "largest_results=result.largest": [Fields("memctl.window.status.Large")],
         "curve=seen.curve": {
             "points": [int],
-            "compactions": [{"at line before": int, "trigger": str, "after": int | None}],
+            "compactions": [{"at line": int, "trigger": str, "before": int, "after": int | None}],
         },
         "suited_thresholds": (Fields("memctl.window.Thresholds"), None),
         "not_counted=seen.conversation.uncounted": {str: int},

@@ -126,18 +126,14 @@ def name(path: str) -> str:
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
-def fields(source: object, names: str) -> dict[str, Any]:
-    """Return attributes for JSON, by their names, which a space separates: "line end tokens"."""
-    return {name: getattr(source, name) for name in names.split()}
-
-
 def record_data(memory: Memory, record: Record) -> dict[str, Any]:
     """Return a record for JSON: its fields by name, with its path relative to the worktree's top."""
     return {**msgspec.structs.asdict(record.of_project(memory.config.project)), "path": memory.tracked(record.path)}
 
 
 def fault_data(fault: Fault, memory: Memory | None) -> dict[str, Any]:
-    return {**fields(fault, "line field message"), "path": memory.tracked(fault.path) if memory else fault.path}
+    path = memory.tracked(fault.path) if memory else fault.path
+    return {"line": fault.line, "field": fault.field, "message": fault.message, "path": path}
 
 
 def finish(memory: Memory, snapshot: Snapshot) -> int:

@@ -8,11 +8,11 @@ from __future__ import annotations
 TYPE_CHECKING = False  # type checkers know this name; importing `typing` would take a third of Python's start
 
 if TYPE_CHECKING:
-    from memctl.api import Explanation, Handover, Memory, Written
+    from memctl.api import Handover, Memory, Written
     from memctl.errors import MemctlError
 
 __version__ = "0.1.0"
-__all__ = ["Explanation", "Handover", "MemctlError", "Memory", "Written"]
+__all__ = ["Handover", "MemctlError", "Memory", "Written"]
 
 
 def __getattr__(name: str) -> object:

@@ -33,11 +33,14 @@ if TYPE_CHECKING:
     from memctl.check.findings import Finding
     from memctl.history import Entry
     from memctl.pack.budget_fill import Pack
+    from memctl.pages.provenance import Explanation
     from memctl.record.change import Change
     from memctl.record.record import Record
     from memctl.record.snapshot import Snapshot
     from memctl.search.ranking import Result
     from memctl.store import memory as store
+    from memctl.sync.result import SyncResult
+    from memctl.team.next_work import NextWork
 
 _PATIENCE = 5.0  # seconds to wait for the unfinished work of an agent's hook
 
@@ -70,22 +73,6 @@ class Handover(msgspec.Struct, frozen=True):
 
     written: Written
     package: str
-
-
-class Explanation(msgspec.Struct, frozen=True):
-    """Why a file, a line or a folder is as it is: the likeliest reason in a sentence, and records, the best first.
-
-    `answer` is the sentence, "" if no reason is known. `sections` are the markers of the sections that the file belongs
-    to, such as "§2.1". `commits` are commit ids, newest first, and `subjects` the first lines of their messages.
-    `perhaps` are records about the same subject that do not refer to the file.
-    """
-
-    answer: str
-    records: tuple[Record, ...]
-    sections: tuple[str, ...]
-    commits: tuple[str, ...]
-    perhaps: tuple[Record, ...]
-    subjects: tuple[str, ...]
 
 
 class RecordFields(TypedDict, total=False):
@@ -428,22 +415,39 @@ class Memory:
         `path` is such as "src/pay.py", "src/pay.py:120" or "src/pay/". `limit` is the largest number of commits to
         read, 0 for all. If `at` is given, the file and the memory are those of this revision.
         """
-        from memctl.pages import file_query, provenance, why_answer
+        from memctl.pages import file_query, why_answer
 
         snapshot = self._read(at)
         commit = self._memory.repository.resolve(at) if at is not None else ""
         request = file_query.locate(self._memory, snapshot, self._memory.repository.top, path, commit)
-        reasons = provenance.why(self._memory, snapshot, request, commit, limit)
-        indirect = why_answer.indirect(snapshot, reasons)
-        is_known = reasons.is_explained or indirect.perhaps
-        return Explanation(
-            why_answer.sentence(snapshot, reasons, indirect) if is_known else "",
-            tuple(self._whole(item.record) for item in reasons.records if item.record is not None),
-            tuple(page.id for page, _ in reasons.sections),
-            tuple(cause.touch.commit for cause in reasons.commits),
-            tuple(map(self._whole, indirect.perhaps)),
-            tuple(cause.subject for cause in reasons.commits),
-        )
+        return why_answer.explain(self._memory, snapshot, request, commit, limit)
+
+    def next(self, *, limit: int = 5, at: str | None = None) -> NextWork:
+        """Return the open issues and states that the agent at work can begin now, best first.
+
+        `limit` is the largest number of them, 0 for all. If `at` is given, they are those of this revision, and who
+        works on what now is left out of account.
+        """
+        from memctl.task import live_state
+        from memctl.team import next_work
+
+        steps = live_state.open_steps(self._memory) if at is None else ()
+        return next_work.choose(self._memory, self._read(at), limit, steps, is_now=at is None)
+
+    def sync(
+        self, remote: str = "", *, push: bool = True, with_code: bool = False, dry_run: bool = False
+    ) -> SyncResult:
+        """Fetch and merge a remote's memory into this branch, and push, or with `dry_run` only say what would be done.
+
+        `remote` is the remote's name, "" for that of the branch's upstream. Commits with other files than the memory's
+        are pushed to a default branch only with `with_code`.
+        """
+        from memctl.sync import sync
+
+        if not dry_run:
+            self._memory.refuse_untrusted_agent()
+        self._wait()
+        return sync.sync(self._memory, remote, sync.Options(push, with_code, dry_run))
 
     def pack(
         self,

@@ -370,7 +370,9 @@ def _recall(memory: Memory, query: str) -> str:
         return text[:_LONGEST] + rest
     results = memory.search(query, limit=_FOUND)
     lines = [
-        _line(memory, result.record) if result.record else f"- {result.id} ({result.kind}) {result.title}"
+        _line(result.record, memory.sentence(result.record))
+        if result.record
+        else f"- {result.id} ({result.kind}) {result.title}"
         for result in results
     ]
     return "\n".join(lines) or "No record, page, session or checkpoint matches."
@@ -379,16 +381,14 @@ def _recall(memory: Memory, query: str) -> str:
 def _why(memory: Memory, path: str) -> str:
     explanation = memory.why(path)
     parts = [explanation.answer or f"Neither the memory nor the Git history explains {path}."]
-    parts += [_line(memory, record) for record in explanation.records]
-    parts += [_line(memory, record, "perhaps ") for record in explanation.perhaps]
-    parts += [f"- section {marker}" for marker in explanation.sections]
-    commits = list(zip(explanation.commits, explanation.subjects, strict=True))
-    parts += [f"- commit {commit[:_SHORT]} {subject}" for commit, subject in commits[:_COMMITS]]
+    parts += [_line(one.record, one.reason) for one in explanation.records if one.record]
+    parts += [_line(one.record, one.reason, "perhaps ") for one in explanation.perhaps if one.record]
+    parts += [f"- section {page.id}" for page, _ in explanation.sections]
+    parts += [f"- commit {cause.touch.commit[:_SHORT]} {cause.subject}" for cause in explanation.commits[:_COMMITS]]
     return "\n".join(parts)
 
 
-def _line(memory: Memory, record: Record, mark: str = "") -> str:
-    reason = memory.sentence(record)
+def _line(record: Record, reason: str, mark: str = "") -> str:
     about = f"- {mark}{record.id} ({record.status} {record.memory_type}) {record.title}"
     return f"{about}: {reason}" if reason else about
 

@@ -14,9 +14,12 @@ from memctl import Memory, api
 from memctl.check.findings import Finding
 from memctl.history import Entry
 from memctl.pack.budget_fill import Pack
+from memctl.pages.provenance import Explanation, RelatedRecord
 from memctl.record.kinds import KINDS
 from memctl.record.record import Record
 from memctl.search.ranking import Result
+from memctl.sync.result import SyncResult
+from memctl.team.next_work import NextWork
 from tests import picture, plugin
 from tests.reference import REFERENCE, ROOT
 from tests.shell_session import regenerate
@@ -62,7 +65,19 @@ def interface() -> str:
 
 
 _FIELDS = (api.RecordFields, api.DecisionFields, api.IssueFields, api.StateFields, api.LearningFields)
-_RESULTS = (api.Written, api.Handover, Record, Result, api.Explanation, Pack, Entry, Finding)
+_RESULTS = (
+    api.Written,
+    api.Handover,
+    Record,
+    Result,
+    Explanation,
+    RelatedRecord,
+    Pack,
+    Entry,
+    Finding,
+    NextWork,
+    SyncResult,
+)
 
 
 def _signature(function: Callable[..., object]) -> str:

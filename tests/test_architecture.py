@@ -41,13 +41,13 @@ FLOORS = {
     "history": 5,
     "pack": 5,
     "session": 5,
-    "api": 6,
     "exchange": 6,
     "hooks": 6,
     "sync": 6,
     "window": 6,
+    "api": 7,
     "cli": 7,
-    "mcp_server": 7,
+    "mcp_server": 8,
 }
 ENTRY = "__main__"  # chooses between `cli` and `hooks`
 INTERFACE = "memctl"  # `memctl/__init__.py` imports `api` when a program asks for it, and nothing by itself

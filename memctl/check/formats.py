@@ -47,20 +47,6 @@ def omission(report: Report) -> str:
     return f"only the worst {listed:,} of {listed + unlisted:,} findings are listed" if unlisted else ""
 
 
-def as_data(report: Report, place: Place) -> dict[str, Any]:
-    """Return a report as the data of the JSON that `memctl check --json` prints.
-
-    `place` is a function that turns a path below `.memory/` into one relative to the worktree's top. The counts by
-    severity include findings that are not listed.
-    """
-    return {
-        "counts": {name: report.count(name) for name in SEVERITIES},
-        "ignored": report.ignored,
-        "unlisted": sum(report.unlisted.values()),
-        "findings": [_data(f, place) for f in report.findings],
-    }
-
-
 def as_github(report: Report, place: Place) -> list[str]:
     """Return a report as workflow commands, one per finding, which GitHub shows beside the lines of the files.
 
@@ -99,23 +85,6 @@ def explanation(rule: Rule) -> str:
     """Return a rule as text: code, name, severity, what is wrong, why it matters, and whether --fix corrects it."""
     fix = "\n\n`memctl check --fix` corrects it." if rule.is_mended else ""
     return f"{rule.code} {rule.name} ({rule.severity})\n\n{rule.summary} {rule.explanation}{fix}"
-
-
-def rule_data(rule: Rule) -> dict[str, Any]:
-    """Return the fields of a rule, for JSON."""
-    return msgspec.structs.asdict(rule)
-
-
-def _data(finding: Finding, place: Place) -> dict[str, Any]:
-    return {
-        "code": finding.code,
-        "name": finding.rule.name,
-        "severity": finding.severity,
-        "path": place(finding.path),
-        "line": finding.line,
-        "message": finding.message,
-        "hint": finding.hint or None,
-    }
 
 
 def _sarif_rule(rule: Rule) -> dict[str, Any]:

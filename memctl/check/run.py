@@ -103,6 +103,16 @@ class Report(msgspec.Struct, frozen=True):
         """Whether any finding is an error."""
         return self.count(ERROR) > 0
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of findings of each severity."""
+        return {severity: self.count(severity) for severity in SEVERITIES}
+
+    @property
+    def number_unlisted(self) -> int:
+        """The number of findings that are not listed."""
+        return sum(self.unlisted.values())
+
     def count(self, severity: str) -> int:
         """Return the number of findings of a severity, including those that are not listed."""
         listed = sum(finding.severity == severity for finding in self.findings)

@@ -229,7 +229,7 @@ def _print(memory: Memory, report: Report, style: str, least: str) -> None:
     If `least` is "error", as in a hook at each commit, equal messages about one file are printed once.
     """
     if style == "json":
-        output.json("check", formats.as_data(report, memory.tracked))
+        output.answer("check", report, memory=memory)
     elif style == "sarif":
         output.json_text(formats.as_sarif(report, memory.tracked, __version__, home()))
     else:
@@ -269,7 +269,7 @@ def _errors(report: Report) -> Iterator[Finding]:
 def _explain(wanted: str, style: str) -> None:
     rules = [RULES[code] for code in sorted(run.codes([wanted]) if wanted.lower() != "all" else RULES)]
     if style == "json":
-        output.json_list("rules", map(formats.rule_data, rules))
+        output.json_list("rules", rules)
     elif len(rules) == 1:
         output.text(formats.explanation(rules[0]))
     else:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-import msgspec
 
 from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import (
@@ -156,8 +155,8 @@ def list_command(
     gone = [version.id for version in checkpoints.deleted_versions(memory, snapshot, workflow)] if everything else []
     if as_json:
         opened = [checkpoints.readable(snapshot, checkpoint)[0] for checkpoint in shown]
-        data = {"total": len(listed.checkpoints), "checkpoints": [_data(memory, checkpoint) for checkpoint in opened]}
-        output.json("checkpoints", data | ({"deleted": gone} if everything else {}), listed.faults, memory)
+        data = {"total": len(listed.checkpoints), "checkpoints": opened, "deleted": gone if everything else None}
+        output.answer("checkpoints", data, listed.faults, memory)
     else:
         output.columns([*(_row(checkpoint) for checkpoint in shown), *((name, "deleted", "", "", "") for name in gone)])
         output.rest(
@@ -193,7 +192,7 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
     saved = checkpoints.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
     checkpoint, withheld = checkpoints.readable(snapshot, saved)
     if as_json:
-        output.json("checkpoint", _data(memory, checkpoint))
+        output.answer("checkpoint", checkpoint, memory=memory)
     else:
         output.text(_FORMS[form](checkpoint), newline=False, is_pack=True)
     _note_rest(memory, [checkpoint], withheld)
@@ -234,11 +233,9 @@ def resume_command(
     resumption = resume.prepare(memory, snapshot, id, _workflow(memory, snapshot, workflow))
     obstacles = resumption.obstacles(allow_stale=allow_stale, strict=strict)
     if as_json:
-        data = {name: getattr(resumption, name) for name in ("missing", "drift", "twins")}
-        newer = resumption.newer.id if resumption.newer else None
-        data |= {"resumable": not obstacles, "obstacles": obstacles, "newer": newer}
-        data |= {"next_window": resumption.checkpoint.window_id + 1, **msgspec.structs.asdict(resumption.text)}
-        output.json("resumption", {**data, "checkpoint": _data(memory, resumption.checkpoint)})
+        data = {"resumption": resumption, "resumable": not obstacles, "obstacles": obstacles}
+        data["next_window"] = resumption.checkpoint.window_id + 1
+        output.answer("resumption", data, memory=memory)
     elif obstacles:
         hint = "`memctl checkpoint save` saves a checkpoint with what is missing"
         if resumption.newer is not None:
@@ -288,10 +285,6 @@ def _note_rest(memory: Memory, shown: Sequence[Checkpoint], withheld: int = 0) -
         output.note(
             f"files and records that you may not read are left out: {withheld:,} (`memctl team own list` shows who may)"
         )
-
-
-def _data(memory: Memory, checkpoint: Checkpoint) -> dict[str, Any]:
-    return {**msgspec.structs.asdict(checkpoint), "path": memory.tracked(checkpoint.number.path)}
 
 
 def _row(checkpoint: Checkpoint) -> tuple[str, ...]:

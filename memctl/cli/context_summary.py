@@ -93,7 +93,8 @@ def summary_command(
         )
     saved = _saved(text, result, summary, counter)
     if as_json:
-        output.json("context-summary", {**_data(summary, result), **saved, "model": counter.family.name})
+        data = {"summary": summary, "result": result, **saved, "model": counter.family.name}
+        output.answer("context-summary", data)
         return
     output.text(summary.text, newline=False)
     _print_notes(summary, saved)
@@ -119,8 +120,7 @@ def _print_standing(memory: Memory, decision: str | None, budget: int, counter: 
 
 def _print_violations(violations: list[Violation], as_json: bool) -> int:
     if as_json:
-        rows = map(msgspec.structs.asdict, violations)
-        output.json_list("context-summary-check", rows, name="violations")
+        output.json_list("context-summary-check", violations, name="violations")
     else:
         for violation in violations:
             where = f"line {violation.line}: " if violation.line else ""
@@ -134,17 +134,6 @@ def _saved(returned: str, result: AgentResult, summary: ContextSummary, counter:
     saving = max(0.0, 1 - summary.tokens / returned_tokens) if returned_tokens else 0.0
     discarded = {name: counter.tokens(text, "json") for name, text in result.discarded.items()}
     return {"tokens_returned": returned_tokens, "saving": round(saving, 3), "discarded": discarded}
-
-
-def _data(summary: ContextSummary, result: AgentResult) -> dict[str, Any]:
-    return {
-        **output.fields(summary, "decision tokens budget is_actionable"),
-        **output.fields(result, "task_id phase"),
-        "context_summary": summary.text,
-        "files_of_interest": summary.files,
-        "kept": [msgspec.structs.asdict(line) for line in summary.kept],
-        "dropped": [msgspec.structs.asdict(line) for line in summary.dropped],
-    }
 
 
 def _print_notes(summary: ContextSummary, saved: dict[str, Any]) -> None:

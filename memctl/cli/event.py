@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import Group, choice_option, command, json_option, limit_option, options, text_options
@@ -90,7 +89,8 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
     event = stream.events[-1]
     waiting = task_events.since_checkpoint(stream.events, name)
     if as_json:
-        output.json("event", {**_data(event), "since_checkpoint": len(waiting), "is_due": task_events.is_due(waiting)})
+        data = {"event": event, "since_checkpoint": len(waiting), "is_due": task_events.is_due(waiting)}
+        output.answer("event", data)
     else:
         output.text(f"{event.sequence} {event.event_type}")
     _warn(memory, stream, name)
@@ -127,8 +127,8 @@ def list_command(
     ]
     shown = events[: limit or None]
     if as_json:
-        data = {"total": len(events), "unreadable_lines": stream.broken, "events": [_data(event) for event in shown]}
-        output.json("events", data)
+        rows = [{"event": event} for event in shown]
+        output.answer("events", {"total": len(events), "unreadable_lines": stream.broken, "events": rows})
     else:
         output.columns([_row(event) for event in shown])
         output.rest(len(events), len(shown), "no event matches")
@@ -153,7 +153,7 @@ def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: 
         hint = "`memctl event list --limit 0` lists all events" if stream.events else "`memctl event emit` records one"
         raise MemctlError(message, hint, USAGE if number else REFUSED)
     if as_json or form == "json":
-        output.json("event", _data(event))
+        output.answer("event", {"event": event})
         return
     output.text(event_xml(event, compressions(stream.events, event)), newline=False, is_pack=True)
 
@@ -174,12 +174,6 @@ def compressions(events: Sequence[WorkflowEvent], until: WorkflowEvent) -> int:
         and event.sequence <= until.sequence
         for event in events
     )
-
-
-def _data(event: WorkflowEvent) -> dict[str, Any]:
-    """Return an event as an object for JSON, which has every field, also the empty ones."""
-    sizes = {name: msgspec.structs.asdict(getattr(event, name)) for name in ("before_state", "after_state")}
-    return {**msgspec.structs.asdict(event), **sizes, "compression_ratio": event.compression_ratio}
 
 
 def _row(event: WorkflowEvent) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import click
-import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, flag_option, json_option, limit_option, number_option, text_option, text_options
@@ -111,7 +110,8 @@ def files_command(
     if as_pack:
         _pack(memory, snapshot, ranking, (task, room.budget), packing, counter, as_json=as_json)
     elif as_json:
-        output.json("files", _data(ranking, shown, room, counter), snapshot.faults, memory)
+        data = {"model": counter.family.name, "room": room, "ranking": ranking, "shown": shown}
+        output.answer("files", data, snapshot.faults, memory)
     else:
         _print(ranking, shown, room, explain)
     ctx.exit(output.finish(memory, snapshot))
@@ -140,7 +140,7 @@ def _pack(
 
     made = build_pack(memory, snapshot, ranking, task, counter, fill)
     included = set(made.included())
-    more = {"files": [_choice_data(choice) for choice in ranking.files if choice.path in included]}
+    more = {"files": [choice for choice in ranking.files if choice.path in included]}
     deliver(memory, snapshot, made, options, "files_pack", as_json=as_json, more=more)
 
 
@@ -158,19 +158,15 @@ def _print(ranking: Priorities, shown: tuple[Choice, ...], room: LoadBudget, exp
         _explain(shown, rows)
     else:
         output.columns([("score", "  verdict", "tokens", "file"), *rows], _STYLES)
-    loaded = [choice for choice in ranking.files if choice.is_loaded]
-    total = sum(choice.cost for choice in loaded)
-    total_files = len(ranking.files) + ranking.unlisted
+    number, total = sum(choice.is_loaded for choice in ranking.files), ranking.total
     output.note(
-        f"+ marks the files to load: {len(loaded):,} of {total_files:,} files, {total:,} of {room.budget:,} tokens"
+        f"+ marks the files to load: {number:,} of {total:,} files, {ranking.loaded:,} of {room.budget:,} tokens"
     )
     if explain:
-        free = ", ".join(
-            f"{name.replace('_', ' ')} {tokens:,}" for name, tokens in load_plan.reserve_of(room.window).items()
-        )
+        free = ", ".join(f"{name.replace('_', ' ')} {tokens:,}" for name, tokens in room.reserve.items())
         output.note(f"tokens of the window that are kept free: {free}")
-    if len(shown) < total_files:
-        output.note(f"{quantity(total_files - len(shown), 'more file')}: --limit 0 shows all")
+    if len(shown) < total:
+        output.note(f"{quantity(total - len(shown), 'more file')}: --limit 0 shows all")
     for path, reason in ranking.refused if explain else ():
         output.note(f"never loaded: {path}: {reason}")
     if explain and any(definitions.lacks_parser(outline.suffix_of(choice.path)) for choice in shown):
@@ -199,34 +195,3 @@ def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:
             else []
         )
     output.columns([("score", "  verdict", "tokens", "file  [relevance + recency + dependency]"), *lines], _STYLES)
-
-
-def _data(ranking: Priorities, shown: tuple[Choice, ...], room: LoadBudget, counter: Counter) -> dict[str, Any]:
-    return {
-        "model": counter.family.name,
-        **msgspec.structs.asdict(room),
-        "reserve": load_plan.reserve_of(room.window),
-        "loaded": sum(choice.cost for choice in ranking.files if choice.is_loaded),
-        "total": len(ranking.files) + ranking.unlisted,
-        "active": list(ranking.active),
-        "files": [_choice_data(choice) for choice in shown],
-        "refused": [{"path": path, "reason": reason} for path, reason in ranking.refused],
-        "unsearched": [{"path": path, "reason": reason} for path, reason in ranking.unsearched],
-    }
-
-
-def _choice_data(choice: Choice) -> dict[str, Any]:
-    parts = choice.score
-    return {
-        "path": choice.path,
-        "verdict": choice.verdict,
-        "loaded": choice.is_loaded,
-        "left_out": choice.left_out or None,
-        "outline": choice.outline or None,
-        "tokens": msgspec.structs.asdict(choice.tokens),
-        **output.fields(parts, "score relevance recency dependency"),
-        "reasons": [{"points": points, "why": why} for points, why in parts.reasons],
-        "blob": choice.content.blob,
-        "bytes": choice.content.facts.size,
-        "lines": choice.content.facts.lines,
-    }

@@ -429,7 +429,7 @@ def _print_offer(memory: Memory, offered: OfferOutcome, options: PackOptions, fl
         "sections": list(request.sections),
         "commit": done.written.commit or None,
         "coordination_commit": done.agreed.commit or None,
-        "report": msgspec.to_builtins(package.report),
+        "report": package.report,
         "dry_run": flags["dry_run"],
     }
     snapshot = memory_access.snapshot(memory, None)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
-
 import click
 import msgspec
 
@@ -77,13 +74,18 @@ def log_command(
     current = _current_commit(memory, path, at) if id else ""
     if as_json:
         commits = [
-            _data(memory, commit, boundary)
-            | {"is_committed": commit.commit not in open_ones}
-            | ({"brought_text": commit.commit == current} if id else {})
+            {
+                "commit": commit,
+                "ids": _ids(memory, commit),
+                "deeds": _deeds(memory, commit),
+                "is_boundary": commit.commit in boundary,
+                "is_committed": commit.commit not in open_ones,
+                "brought_text": commit.commit == current if id else None,
+            }
             for commit in listed
         ]
         is_whole = most is None or len(listed) < most
-        output.json("log", {"total": len(listed) if is_whole else None, "commits": commits})
+        output.answer("log", {"total": len(listed) if is_whole else None, "commits": commits})
         return
     for commit in listed:
         if commit.commit in boundary:
@@ -149,21 +151,6 @@ def _current_commit(memory: Memory, path: str, at: str | None) -> str:
     except git.GitFailed:  # a partial clone has its history at the remote
         return ""
     return last.commit if last is not None else ""
-
-
-def _data(memory: Memory, commit: history.Commit, boundary: Collection[str]) -> dict[str, Any]:
-    return {
-        **output.fields(commit, "commit date author subject"),
-        "ops": list(commit.trailers.ops),
-        "ids": _ids(memory, commit),
-        "actor": commit.trailers.actor or commit.author,
-        "session": commit.trailers.session or None,
-        "reason": commit.trailers.reason or None,
-        "deeds": [dict(zip(("action", "id", "reason"), deed, strict=True)) for deed in _deeds(memory, commit)],
-        "paths": list(commit.paths),
-        "recorded_on": commit.trailers.branch or None,
-        "is_boundary": commit.commit in boundary,
-    }
 
 
 _DEEDS = {"A": "created", "M": "edited", "D": "deleted"}  # by the letter of `git log --name-status`

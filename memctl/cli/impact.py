@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -17,7 +17,6 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import differences, history
 from memctl.pages import impact, repository_paths
 from memctl.pages.impact import MATRIX, Reach, StalePage
-from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
@@ -141,8 +140,8 @@ def impact_command(
     stale = impact.stale(memory, snapshot, among, query.at)
     review = _review(memory, query, style, fail_on)
     if as_json or style == "json":
-        data = _data(memory, query, reaches, stale) | {"review": msgspec.to_builtins(review)}
-        output.json("impact", data, snapshot.outline.faults, memory)
+        answer = impact.Impact(query.source, reaches, impact.affected_rows(reaches), stale, review)
+        output.answer("impact", answer, snapshot.outline.faults, memory)
     elif review is not None:
         _print_review(query.source, review, style)
     else:
@@ -308,51 +307,3 @@ def _print_stale(memory: Memory, item: StalePage) -> None:
         else "when the page agrees with the files, run "
     )
     output.text(f"    {first}`memctl page review {item.page.id}`")
-
-
-def _data(memory: Memory, query: ImpactQuery, reaches: list[Reach], stale: list[StalePage]) -> dict[str, Any]:
-    return {
-        "source": query.source,
-        "files": [
-            {
-                "path": item.change.path,
-                "status": item.change.status,
-                "before": item.change.before or None,
-                "row": item.row or None,
-                "pages": [page.id for page in item.pages],
-                "documents": [memory.tracked(name) for name in item.documents],
-            }
-            for item in reaches
-        ],
-        "rows": [
-            {
-                "row": name,
-                "title": row.title,
-                "levels": [
-                    {**msgspec.structs.asdict(level), "documents": list(map(memory.tracked, level.documents))}
-                    for level in impact.levels(name, reaches)
-                ],
-            }
-            for name, row in MATRIX.items()
-            if any(item.row == name for item in reaches)
-        ],
-        "stale": [_stale_data(memory, item) for item in stale],
-    }
-
-
-def _stale_data(memory: Memory, item: StalePage) -> dict[str, Any]:
-    page: Page = item.page
-    return {
-        "id": page.id,
-        "title": page.title,
-        "path": memory.tracked(page.path),
-        "suspect": [msgspec.structs.asdict(drift) for drift in item.suspect],
-        "broken": [
-            {
-                "reference": broken.reference,
-                "line": broken.line or None,
-                "candidates": msgspec.to_builtins(broken.candidates),
-            }
-            for broken in item.broken
-        ],
-    }

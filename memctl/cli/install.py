@@ -434,8 +434,8 @@ def _install_git(ctx: click.Context, options: InstallOptions) -> int:
             _grant_trust(repository)
         install.carry_out(repository, steps)
     if options.as_json:
-        parts = [_install_data(step) for step in steps]
-        output.json("install", {"what": "git", "uninstall": uninstall, "dry_run": dry_run, "parts": parts})
+        data = {"what": "git", "uninstall": uninstall, "dry_run": dry_run, "parts": steps}
+        output.answer("install", data, alternative=1)
     else:
         for step in steps:
             _print(step, dry_run)
@@ -482,23 +482,6 @@ def _plan(ctx: click.Context, options: InstallOptions) -> tuple[Repository, list
     memory = _memory(ctx, dry_run=options.dry_run)
     steps = install.plan(memory, install.own_program(sys.argv[0], sys.executable))
     return memory.repository, [*steps, *install.plan_refspec(memory.repository)]
-
-
-def _install_data(step: InstallStep) -> dict[str, Any]:
-    files = step.files
-    return {
-        "part": step.part,
-        "state": step.state,
-        "note": output.name(step.note) or None,
-        "file": output.name(str(files.file)) if files else None,
-        "text": output.name(files.text) if files and files.text is not None else None,
-        "settings": {key: value and output.name(value) for key, value in step.settings},
-        "removed_section": step.section or None,
-        "added": [{"key": output.name(key), "value": output.name(value)} for key, value in step.added],
-        "taken": [{"key": output.name(key), "value": output.name(value)} for key, value in step.taken],
-        "add_to": output.name(step.add_to) or None,
-        "lines": output.name(step.lines) or None,
-    }
 
 
 def _print(step: InstallStep, dry_run: bool) -> None:

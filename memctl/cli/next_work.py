@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
-import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, limit_option, reading
-from memctl.store.memory import Memory
+from memctl.task import live_state
 from memctl.team import next_work
 from memctl.text.markdown import one_line
 from memctl.text.phrases import some
@@ -35,13 +32,13 @@ def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | Non
     were assigned is left out. The variable MEMCTL_AGENT says who you are.
     """
     memory, snapshot = memory_access.read(ctx, at)
-    work = next_work.choose(memory, snapshot, limit, is_now=at is None)
-    steps = _own_steps(memory) if at is None else ()
+    steps = live_state.open_steps(memory) if at is None else ()
+    work = next_work.choose(memory, snapshot, limit, steps, is_now=at is None)
     if as_json:
-        output.json("next", {"steps": list(steps), **_data(memory, work)}, snapshot.faults, memory)
+        output.answer("next", work, snapshot.faults, memory)
     else:
-        if steps:
-            output.text(f"your open steps: {some(list(map(one_line, steps)), _STEPS, '; ')}")
+        if work.steps:
+            output.text(f"your open steps: {some(list(map(one_line, work.steps)), _STEPS, '; ')}")
         below = [
             f"{_INDENT}{output.plain('; '.join(choice.because))}  `{output.plain(choice.command)}`"
             for choice in work.choices
@@ -49,14 +46,6 @@ def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | Non
         output.columns([output.record_row(choice.record) for choice in work.choices], output.RECORD_STYLES, below)
         _print_rest(work)
     ctx.exit(output.finish(memory, snapshot))
-
-
-def _own_steps(memory: Memory) -> tuple[str, ...]:
-    """Return the open steps of the work that the agent or person is at, by its live state."""
-    from memctl.task import live_state
-
-    state = live_state.read(live_state.folder_of(memory))
-    return state.task.ahead if state is not None else ()
 
 
 def _print_rest(work: next_work.NextWork) -> None:
@@ -74,16 +63,3 @@ def _print_rest(work: next_work.NextWork) -> None:
     if work.elsewhere:
         others = some([f"{record.id} ({who})" for record, who in work.elsewhere], _SHOWN)
         output.note(f"left out, because other agents work on it: {others}")
-
-
-def _data(memory: Memory, work: next_work.NextWork) -> dict[str, Any]:
-    return {
-        "total": work.total,
-        "choices": [
-            {**msgspec.structs.asdict(choice), "record": output.record_data(memory, choice.record)}
-            for choice in work.choices
-        ],
-        "blocked": work.blocked,
-        "elsewhere": [{"id": record.id, "because": who} for record, who in work.elsewhere],
-        "everywhere": list(work.everywhere),
-    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from itertools import zip_longest
 from typing import Any
 
@@ -68,6 +69,17 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
     json_text(msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode())
 
 
+def answer(
+    kind: str, value: Any, faults: Sequence[Fault] = (), memory: Memory | None = None, *, alternative: int = 0
+) -> None:
+    """Print what a room returned as the JSON object of `--json`, by the shape of its kind in `schemas`.
+
+    `alternative` is the number of the shape, of a kind that has several. The rest is as for `json`.
+    """
+    schemas = import_module("memctl.cli.schemas")  # needed for JSON only
+    json(kind, schemas.answer(kind, value, memory, alternative), faults, memory)
+
+
 def json_list(
     kind: str, items: Iterable[Any], faults: Sequence[Fault] = (), memory: Memory | None = None, *, name: str = ""
 ) -> None:
@@ -114,18 +126,14 @@ def name(path: str) -> str:
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
-def fields(source: object, names: str) -> dict[str, Any]:
-    """Return attributes for JSON, by their names, which a space separates: "line end tokens"."""
-    return {name: getattr(source, name) for name in names.split()}
-
-
 def record_data(memory: Memory, record: Record) -> dict[str, Any]:
     """Return a record for JSON: its fields by name, with its path relative to the worktree's top."""
     return {**msgspec.structs.asdict(record.of_project(memory.config.project)), "path": memory.tracked(record.path)}
 
 
 def fault_data(fault: Fault, memory: Memory | None) -> dict[str, Any]:
-    return {**fields(fault, "line field message"), "path": memory.tracked(fault.path) if memory else fault.path}
+    path = memory.tracked(fault.path) if memory else fault.path
+    return {"line": fault.line, "field": fault.field, "message": fault.message, "path": path}
 
 
 def finish(memory: Memory, snapshot: Snapshot) -> int:

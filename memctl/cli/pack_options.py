@@ -123,8 +123,7 @@ def deliver(
         output_file.write(options.out, pack.text)
     if as_json:
         data = {**msgspec.structs.asdict(pack), "model": family, **more}
-        data["left_out"] = [msgspec.structs.asdict(left) for left in pack.left_out]
-        output.json(kind, data, snapshot.faults, memory)
+        output.answer(kind, data, snapshot.faults, memory)
     elif options.out is None and not options.copy:
         output.text(pack.text, newline=False, is_pack=True)
     else:

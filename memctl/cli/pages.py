@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import click
-import msgspec
 
 from memctl.cli import memory_access, output, write_command
 from memctl.cli.command import Group, at_option, command, complete, json_option, section_named
@@ -261,7 +260,7 @@ def _list(kind: PageKind) -> click.Command:
         listed = [page for page in snapshot.outline.pages if page.kind is kind]
         faults = [fault for fault in snapshot.outline.faults if kind_at(fault.path) is kind]
         if as_json:
-            output.json_list(f"{kind.name}s", [_data(memory, page) for page in listed], faults, memory)
+            output.answer(f"{kind.name}s", {"total": len(listed), "pages": listed}, faults, memory)
         elif listed:
             output.columns([_row(page) for page in listed])
         elif not faults:
@@ -271,11 +270,6 @@ def _list(kind: PageKind) -> click.Command:
 
     list_pages.help = f"List the {kind.name}s."
     return list_pages
-
-
-def _data(memory: Memory, page: Page) -> dict[str, Any]:
-    """Return a page for JSON, with its path relative to the worktree's top."""
-    return {**msgspec.structs.asdict(page), "path": memory.tracked(page.path), "kind": page.kind.name}
 
 
 def _row(page: Page) -> tuple[str, ...]:

@@ -118,7 +118,7 @@ class _Batch:
         self.around = around = token_counter.surroundings(ctx, inputs["model"], inputs["at"])
         self.memory = None if inputs["at"] else around.memory  # nothing of the past is logged
         self.contexts = [_context(source, around) for source in sources]
-        self.debts = [window.contexts.debt(context.measures) for context in self.contexts]
+        self.debts = [(context, window.contexts.debt(context.measures)) for context in self.contexts]
         events = sum(map(window.rules.count_events, self.contexts))
         declared = _declared(inputs)
         self.measured = self._measured(inputs["workflow"], events)
@@ -137,7 +137,7 @@ class _Batch:
             window.contexts.shared_slice(parsed, window.take_apart(read(shared), shared, count) if shared else None),
             state.threshold or around.scs_threshold,
             state,
-            max(self.debts, key=lambda debt: debt.ratio),
+            max((debt for _, debt in self.debts), key=lambda debt: debt.ratio),
             window.contexts.burst(planned, aws, self.remaining),
             events if state.events is None else state.events,
         )
@@ -183,21 +183,10 @@ class _Batch:
         )
         window.observations.note(self.memory, batch)
 
-    def data(self) -> dict[str, Any]:
-        """Return the numbers for JSON."""
-        facts, burst = self.facts, self.facts.burst
-        before = facts.state.aws_before
-        debts = zip(self.contexts, self.debts, strict=True)
-        return {
-            "threshold": facts.threshold,
-            "scs": {"tokens": facts.shared.tokens, "source": facts.shared.source},
-            "contexts": [{"file": item.name, "aws": item.tokens, "debt": _debt_data(debt)} for item, debt in debts],
-            "burst": {**output.fields(burst, "planned growth is_burst"), "over_remaining": burst.over},
-            "remaining": self.remaining,
-            "growth": facts.growth,
-            "delta_since_last_batch": None if before is None else facts.aws - before,
-            "measured": {key: getattr(facts.state, key) for key in self.measured_keys},
-        }  # fmt: skip
+    @property
+    def measured_values(self) -> dict[str, Any]:
+        """The values that were measured and not declared, by their keys."""
+        return {key: getattr(self.facts.state, key) for key in self.measured_keys}
 
     def show(self) -> None:
         facts = self.facts
@@ -207,7 +196,7 @@ class _Batch:
             f"planned: {facts.burst.planned:,} more ({facts.burst.growth:.0%} growth), "
             f"with {self.remaining:,} left in the window"
         )
-        for item, debt in zip(self.contexts, self.debts, strict=True):
+        for item, debt in self.debts:
             output.text(
                 f"  {item.name}: {item.tokens:,} tokens, {debt.tokens:,} of them repeated or superseded "
                 f"(context debt {debt.ratio:.0%})"
@@ -217,7 +206,6 @@ class _Batch:
         output.text()
 
 
-_JUDGED = "number name measured limit over"  # of a judgement, for JSON
 _OPTIONS = {
     "threshold": "threshold", "delta": "delta_payload", "remaining": "remaining_budget", "events": "events",
     "phase_boundary": "phase_boundary",
@@ -230,10 +218,6 @@ def _declared(inputs: dict[str, Any]) -> window.ContextState:
     state = window.contexts.parse(read(named), named) if named else window.ContextState()
     options = {key: inputs[name] for name, key in _OPTIONS.items() if inputs.get(name) not in (None, False)}
     return msgspec.structs.replace(state, **options)
-
-
-def _debt_data(debt: window.Debt) -> dict[str, Any]:
-    return {"tokens": debt.tokens, "ratio": debt.ratio, "lines": [item.block.line for item in debt.blocks]}
 
 
 def _context(source: str, around: token_counter.Surroundings) -> window.Context:
@@ -275,10 +259,8 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
     criteria = window.rules.judge(window.rules.PARALLEL, batch.facts)
     refused = [criterion.name for criterion in criteria if criterion.exceeded]
     if as_json:
-        rows = [{**output.fields(item, f"{_JUDGED} help"), "passed": not item.exceeded} for item in criteria]
-        more = {"delta": batch.facts.delta, "is_delta_assumed": batch.facts.is_delta_assumed}
-        data = {"granted": not refused, "criteria": rows, **more, **batch.data()}
-        output.json("parallel", data, batch.around.faults, batch.around.memory)
+        data = {"granted": not refused, "criteria": criteria, "batch": batch}
+        output.answer("parallel", data, batch.around.faults, batch.around.memory)
     else:
         batch.show()
         output.columns([_row(criterion, {True: "refused", False: "passed"}, "over by {}") for criterion in criteria])
@@ -334,19 +316,13 @@ def triggers_command(
     count = batch.around.counter.tokens
     judged = window.rules.judge(window.rules.TRIGGERS, batch.facts)
     escalations = window.rules.judge(window.rules.ESCALATIONS, batch.facts)
-    escalated = [{"to": judgement.name, "why": judgement.help} for judgement in escalations if judgement.exceeded]
+    escalated = [judgement for judgement in escalations if judgement.exceeded]
     fired = [judgement.number for judgement in judged if judgement.exceeded]
     tier = window.contexts.choose(batch.facts.shared, batch.facts.aws, count) if fired else None
     ways = {context.name: window.contexts.strategies(context.measures, count) for context in batch.contexts}
     if as_json:
-        data = {
-            "fired": fired,
-            "triggers": [{**output.fields(one, _JUDGED), "fired": one.exceeded, "action": one.help} for one in judged],
-            "tier": {**msgspec.structs.asdict(tier), "is_enough": tier.is_enough} if tier else None,
-            "strategies": {name: [msgspec.structs.asdict(way) for way in listed] for name, listed in ways.items()},
-            "escalations": escalated,
-        }  # fmt: skip
-        output.json("triggers", {**data, **batch.data()}, batch.around.faults, batch.around.memory)
+        data = {"fired": fired, "triggers": judged, "tier": tier, "strategies": ways, "escalations": escalated}
+        output.answer("triggers", data | {"batch": batch}, batch.around.faults, batch.around.memory)
     else:
         batch.show()
         output.columns(
@@ -354,7 +330,7 @@ def triggers_command(
         )
         _print_ways(tier, ways)
         for item in escalated:
-            output.text(f"\nwho should decide: {item['to']}, because {item['why']}")
+            output.text(f"\nwho should decide: {item.name}, because {item.help}")
     batch.note(fired)
     ctx.exit(REFUSED if (strict and fired) or batch.around.faults else OK)
 

@@ -81,7 +81,7 @@ def redact_command(
     left = history_search.find(memory.repository, _forms(made), memory.prefix) if made.secrets else Matches()
     transcripts = _transcripts(memory, _forms(made)) if made.secrets else []
     if as_json:
-        output.json("redaction", _data(memory, made, left, transcripts, dry_run))
+        output.answer("redaction", _data(memory, made, left, transcripts, dry_run), memory=memory)
     else:
         _print(memory, made, left, transcripts, dry_run)
     ctx.exit(REFUSED if made.is_empty else OK)
@@ -183,25 +183,12 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _data(memory: Memory, made: Redaction, left: Matches, transcripts: list[str], dry_run: bool) -> dict[str, Any]:
-    data = write_command.change_data(memory, made.outcome, dry_run)
-    data.pop("writes", None)
+    files = [{"path": path, "blanked": n, "in_git": path not in made.loose} for path, n in made.counts.items()]
     return {
-        **data,
+        **write_command.change_data(memory, made.outcome, dry_run),
+        "made": made,
         "rules": sorted(set(made.secrets.values())),
-        "files": [
-            {"path": memory.tracked(path), "blanked": count, "in_git": path not in made.loose}
-            for path, count in made.counts.items()
-        ],
-        "kept": [output.name(str(file)) for file in made.erased.files],
-        "failed": [{"path": output.name(str(file)), "why": why} for file, why in made.erased.failed],
-        "coordination": made.coordination or None,
-        "left": {
-            "names": [memory.tracked(path) for path in made.named],
-            "unreached": [memory.tracked(path) for path in made.unreached],
-            "staged": list(made.staged),
-            "commits": list(left.commits),
-            "refs": list(left.refs),
-            "history_complete": left.is_complete,
-            "transcripts": [output.name(file) for file in transcripts],
-        },
+        "files": files,
+        "left": left,
+        "transcripts": transcripts,
     }

@@ -46,10 +46,8 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     done = renumber.carry_out(memory, write_command.write_options(flags))
     made, result, within = done.made, done.outcome, done.within
     if flags["as_json"]:
-        data = write_command.change_data(memory, result, flags["dry_run"])
-        output.json(
-            "renumbering", data | _data(memory, made) | _within_data(memory, within) | {"settled": list(done.settled)}
-        )
+        data = write_command.change_data(memory, result, flags["dry_run"]) | {"made": made, "within": within}
+        output.answer("renumbering", {**data, "settled": done.settled}, memory=memory)
         return
     if within or memory.repository.under_way():
         result = msgspec.structs.replace(result, pending="", hint="")  # `_to_conclude` gives better hints
@@ -115,24 +113,3 @@ def _to_conclude(memory: Memory, result: Outcome, within: renumber.StagedMerge |
             )
         else:
             yield "hint: `git commit --no-edit` finishes the merge"
-
-
-def _within_data(memory: Memory, within: renumber.StagedMerge | None) -> dict[str, Any]:
-    return {
-        "staged": [output.name(memory.tracked(path)) for path in within.staged] if within else [],
-        "not_staged": (within.why or None) if within else None,
-        "in_conflict": list(within.conflicts) if within else [],
-    }
-
-
-def _data(memory: Memory, made: renumber.Renumbering) -> dict[str, Any]:
-    renamed = [{"from": holder.name, "to": holder.now, "title": holder.title} for holder in made.renamed]
-    unclear = [
-        {**msgspec.structs.asdict(reference), "path": memory.tracked(reference.path)} for reference in made.unclear
-    ]
-    returned = [{"path": memory.tracked(path), "id": identifier} for path, identifier in made.returned]
-    lost = [
-        {"path": memory.tracked(path), "field": loss.key, "lost": loss.lost, "kept": loss.kept}
-        for path, loss in made.lost
-    ]
-    return {"renamed": renamed, "unclear": unclear, "returned": returned, "lost": lost}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from memctl.cli import memory_access, output, transcript_input
 from memctl.cli.command import command
@@ -88,7 +87,8 @@ def probe_command(
     measured = [*measured[:-1], last or measured[-1]]
     shares = grades.shares(made)
     if as_json:
-        output.json("probes", _data(page, facts, made, shares, measured))
+        data = {"page": page, "facts": facts, "shares": shares, "dimensions": measured, "probes": made}
+        output.answer("probes", data)
     else:
         _print(page, facts, made, shares, measured)
     share = shares[-1].value or 0.0
@@ -136,22 +136,6 @@ def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool)
             "no session has been summarized yet", "`memctl session summarize --transcript FILE` summarizes one"
         )
     return named or pages[0].id
-
-
-def _data(
-    page: SessionPage,
-    facts: ProbeFacts,
-    made: Sequence[Reply],
-    shares: Sequence[AnsweredShare],
-    measured: Sequence[Dimension],
-) -> dict[str, Any]:
-    return {
-        "session": page.id,
-        "source": facts.source,
-        "shares": [{**msgspec.structs.asdict(share), "share": share.value} for share in shares],
-        "dimensions": [msgspec.structs.asdict(dimension) for dimension in measured],
-        "probes": [msgspec.to_builtins(reply) for reply in made],
-    }
 
 
 def _print(

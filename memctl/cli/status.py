@@ -196,7 +196,7 @@ def _change_data(commit: Commit) -> dict[str, Any]:
     return {
         "commit": commit.commit,
         "date": commit.date,
-        "actor": commit.trailers.actor or commit.author,
+        "actor": commit.actor,
         "subject": commit.subject.removeprefix(f"{commit_message.TYPE}: "),
     }
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, flag_option, json_option
 from memctl.errors import OK, REFUSED
-from memctl.store.memory import Memory
-from memctl.sync import merge_tree, result
+from memctl.sync import result
 from memctl.sync import sync as syncing
-from memctl.write import id_collisions
-from memctl.write.merge import WHOLE
 
 
 @command(
@@ -62,58 +57,13 @@ def sync_command(
         memory,
         remote,
         syncing.Options(not no_push, with_code, dry_run),
-        lambda planned: show(result.branch_lines(planned, dry_run=dry_run, push=not no_push)),
+        lambda planned: show(result.branch_lines(planned, push=not no_push)),
     )
-    show(result.coordination_lines(done, dry_run=dry_run))
+    show(result.coordination_lines(done))
     if as_json:
-        output.json("sync", _data(memory, done, dry_run=dry_run))
+        output.answer("sync", done, memory=memory)
     elif not shown and not done.warning:
         output.text(f"nothing to do: this branch and {(done.target or done.upstream).name} are at the same commit")
     if done.warning:
         output.note(f"warning: {done.warning}")
     ctx.exit(REFUSED if done.warning else OK)
-
-
-def _data(memory: Memory, done: result.SyncResult, *, dry_run: bool) -> dict[str, Any]:
-    made = done.made
-    return {
-        **output.fields(done.upstream, "remote branch"),
-        "upstream": done.upstream.name,
-        "push_target": done.target.name if done.target else None,
-        **output.fields(done, "before theirs fetched pushed tries"),
-        "commit": done.commit if not (dry_run and made) else None,
-        "changed": done.commit != done.before,
-        "pushed_outside_of_memory": done.foreign,
-        "merged": [output.name(memory.tracked(path)) for path in made.both] if made else [],
-        "renumbered": [
-            {"old": holder.name, "new": holder.now, "path": output.name(memory.tracked(id_collisions.new_path(holder)))}
-            for holder in (made.renamed if made else ())
-        ],
-        "lost": [
-            {
-                "id": item.id,
-                "path": output.name(memory.tracked(item.path)),
-                "field": None if item.loss.key == WHOLE else item.loss.key,
-                "lost": merge_tree.one_line(item.loss.lost),
-                "kept": merge_tree.one_line(item.loss.kept),
-            }
-            for item in (made.lost if made else ())
-        ],
-        "kept": [output.name(memory.tracked(path)) for path in made.revived] if made else [],
-        "coordination": {
-            "commit": done.coordination or None,
-            "fetched": done.taken,
-            "pushed": done.given,
-            "gave_way": list(done.gave_way),
-            "settled": list(done.settled),
-        },
-        "sessions": {
-            "fetched": done.sessions_taken,
-            "pushed": done.sessions_given,
-            "redacted": [output.name(path) for path in done.sessions_redacted],
-        },
-        "refs_refused": done.refusal or None,
-        "finished": list(memory.remarks),
-        "dry_run": dry_run,
-        "warning": done.warning or None,
-    }

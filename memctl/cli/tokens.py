@@ -191,10 +191,7 @@ def _request(text: str) -> Any:
 def _print(rows: list[_Row], family: str, as_json: bool, as_messages: bool) -> None:
     total = sum(row.tokens for row in rows)
     if as_json:
-        names = ("file", "kind", "tokens", "source", "error")
-        figures = [(row.name, row.kind, row.tokens, row.source, row.count and row.count.error) for row in rows]
-        data = [dict(zip(names, values, strict=True)) for values in figures]
-        output.json("tokens", {"model": family, "total": total, "files": data})
+        output.answer("tokens", {"model": family, "total": total, "files": rows})
         return
     shown = [(f"{row.tokens:,}", row.band, row.source, f"as {row.kind}", row.name) for row in rows]
     if len(rows) > 1 or as_messages:
@@ -222,7 +219,8 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
         if learnt is not None:
             rows.append((model, len(new), learnt))
     if as_json:
-        output.json("calibration", _data(rows, observed.asides, dry_run))
+        data = {"dry_run": dry_run, "models": rows, "left_aside": observed.asides}
+        output.answer("calibration", data)
         return
     output.columns([_row(*row) for row in rows])
     _print_calibrations(rows, observed.asides)
@@ -263,7 +261,7 @@ def _row(model: str, new: int, learnt: Calibration) -> tuple[str, ...]:
 
 def _print_calibrations(rows: list[tuple[str, int, Calibration]], asides: list[RejectedLine]) -> None:
     for model, _, learnt in rows:
-        if learnt.after > GOAL:
+        if not learnt.is_within_goal:
             output.note(
                 f"warning: counts for {model} are still off by {learnt.after:.0%} (median); the goal is {GOAL:.0%}"
             )
@@ -272,22 +270,3 @@ def _print_calibrations(rows: list[tuple[str, int, Calibration]], asides: list[R
         output.note(f"skipped: {len(asides)}")
         for reason, number in reasons:
             output.note(f"    {number}: {reason}")
-
-
-def _data(rows: list[tuple[str, int, Calibration]], asides: list[RejectedLine], dry_run: bool) -> dict[str, Any]:
-    models = [
-        {
-            "model": model,
-            "family": family_of(model).name,
-            "factor": learnt.ratio,
-            "observations": learnt.observations,
-            "new": new,
-            "error": learnt.error,
-            "median_error_before": learnt.before,
-            "median_error_after": learnt.after,
-            "within_goal": learnt.after <= GOAL,
-        }
-        for model, new, learnt in rows
-    ]
-    left_aside = [{"line": aside.line, "reason": aside.reason} for aside in asides]
-    return {"dry_run": dry_run, "models": models, "left_aside": left_aside}

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import click
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, limit_option, reading
-from memctl.pages import file_query, provenance, why_answer
+from memctl.pages import file_query, why_answer
 from memctl.pages.line_references import LineReference
 from memctl.pages.provenance import (
     IN_COMMIT,
     IN_TEXT,
     SUSPECT,
     Cause,
+    Explanation,
     PageReference,
     Reason,
     RelatedRecord,
-    Why,
 )
-from memctl.pages.reasons import reason_of_commit, reason_of_record
-from memctl.pages.why_answer import SHORT, Indirect
-from memctl.record.record import Record
+from memctl.pages.reasons import reason_of_commit
+from memctl.pages.why_answer import SHORT
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity, some
@@ -67,39 +65,37 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
     memory, snapshot = memory_access.read(ctx, at)
     commit = memory.repository.resolve(at) if at is not None else ""
     subject = file_query.locate(memory, snapshot, ctx.obj.folder, path, commit)
-    answer = provenance.why(memory, snapshot, subject, commit, limit)
-    indirect = why_answer.indirect(snapshot, answer)
+    answer = why_answer.explain(memory, snapshot, subject, commit, limit)
     if as_json:
-        data = _data(memory, snapshot, answer, indirect)
-        output.json("why", data, (*snapshot.faults, *snapshot.outline.faults), memory)
+        output.answer("why", answer, (*snapshot.faults, *snapshot.outline.faults), memory)
     else:
-        _print(memory, snapshot, answer, indirect, limit)
+        _print(answer, limit)
         _print_unknown(memory, snapshot, answer, commit)
         output.faults(memory, snapshot.outline.faults)
     ctx.exit(output.finish(memory, snapshot))
 
 
-def _print(memory: Memory, snapshot: Snapshot, answer: Why, indirect: Indirect, limit: int) -> None:
+def _print(answer: Explanation, limit: int) -> None:
     others = [item for item in answer.records if not item.is_here]
     shown = others[: limit or None]
-    session = _last_session(memory, snapshot, answer.asked.path)
+    session = answer.last_session
     blocks: dict[str, list[_WhyRow]] = {
         "This line": [
             *(_commit_row(cause) for cause in answer.commits if cause.is_here),
-            *(_record_row(snapshot, item) for item in answer.records if item.is_here),
+            *(_record_row(item) for item in answer.records if item.is_here),
         ],
-        "Records": [_record_row(snapshot, item) for item in shown],
+        "Records": [_record_row(item) for item in shown],
         "Pages": [_page_row(reference) for reference in answer.pages],
         "Sections": [_WhyRow((page.id, f"{page.title}  {_brackets(*globs)}")) for page, globs in answer.sections],
-        "Records of the pages and sections above": [_plain_row(snapshot, record) for record in indirect.of_places],
-        f"Session {answer.session}": [_plain_row(snapshot, record) for record in answer.of_session],
-        "Changed in the session of": [_WhyRow((session["ended"][:10], session["asked"]))] if session else [],
-        "Perhaps": [_plain_row(snapshot, record) for record in indirect.perhaps],
+        "Records of the pages and sections above": _plain_rows(answer.of_places),
+        f"Session {answer.session}": _plain_rows(answer.of_session),
+        "Changed in the session of": [_WhyRow((session.ended[:10], session.asked))] if session else [],
+        "Perhaps": _plain_rows(answer.perhaps),
         "Commits": [_commit_row(cause) for cause in answer.commits if not cause.is_here],
     }
-    if answer.is_explained or indirect.perhaps:
+    if answer.answer:
         place = answer.asked.path + ("" if answer.asked.line is None else f":{answer.asked.line}")
-        output.text(f"{place}: {why_answer.sentence(snapshot, answer, indirect)}")
+        output.text(f"{place}: {answer.answer}")
     elif not session:
         source = (
             "the memory does not mention" if answer.asked.is_folder else "neither the memory nor the history mentions"
@@ -116,7 +112,7 @@ def _print(memory: Memory, snapshot: Snapshot, answer: Why, indirect: Indirect, 
         output.note(f"{quantity(len(others) - len(shown), 'more record')} about the file: --limit 0 shows all")
 
 
-def _print_unknown(memory: Memory, snapshot: Snapshot, answer: Why, at: str) -> None:
+def _print_unknown(memory: Memory, snapshot: Snapshot, answer: Explanation, at: str) -> None:
     """Print on stderr what is unknown: a missing file, a line in no commit, the history that a shallow clone lacks."""
     subject, origin = answer.asked, answer.origin
     if subject.last is not None:
@@ -143,8 +139,8 @@ def _print_unknown(memory: Memory, snapshot: Snapshot, answer: Why, at: str) -> 
         output.note("older commits were not read; --limit 0 reads all commits")
 
 
-def _plain_row(snapshot: Snapshot, record: Record) -> _WhyRow:
-    return _WhyRow((record.id, record.status, record.title), reason_of_record(snapshot, record))
+def _plain_rows(items: Iterable[RelatedRecord]) -> list[_WhyRow]:
+    return [_WhyRow((one.id, one.record.status, one.record.title), one.reason) for one in items if one.record]
 
 
 def _page_row(reference: PageReference) -> _WhyRow:
@@ -154,7 +150,7 @@ def _page_row(reference: PageReference) -> _WhyRow:
     )
 
 
-def _record_row(snapshot: Snapshot, related: RelatedRecord) -> _WhyRow:
+def _record_row(related: RelatedRecord) -> _WhyRow:
     here = _reasons_in_words([reason for reason in related.reasons if reason.is_here])
     elsewhere = _reasons_in_words([reason for reason in related.reasons if not reason.is_here])
     because = _brackets(*([f"this line: {' and '.join(here)}"] if here else []), *elsewhere)
@@ -162,7 +158,7 @@ def _record_row(snapshot: Snapshot, related: RelatedRecord) -> _WhyRow:
     if record is None:
         return _WhyRow((related.id, "missing", f"the memory has no such record  {because}"))
     by = f" by {', '.join(record.superseded_by)}" if record.superseded_by else ""
-    return _WhyRow((related.id, record.status + by, f"{record.title}  {because}"), reason_of_record(snapshot, record))
+    return _WhyRow((related.id, record.status + by, f"{record.title}  {because}"), related.reason)
 
 
 def _reasons_in_words(reasons: Sequence[Reason]) -> list[str]:
@@ -201,75 +197,3 @@ def _commit_row(cause: Cause) -> _WhyRow:
 
 def _brackets(*words: str) -> str:
     return f"[{', '.join(words)}]" if words else ""
-
-
-def _data(memory: Memory, snapshot: Snapshot, answer: Why, indirect: Indirect) -> dict[str, Any]:
-    subject, origin = answer.asked, answer.origin
-    return {
-        "path": subject.path,
-        "line": subject.line,
-        "exists": subject.last is None,
-        "removed_by": (subject.last.removed_by or None) if subject.last else None,
-        "answer": why_answer.sentence(snapshot, answer, indirect) if answer.is_explained or indirect.perhaps else None,
-        "origin": {"commit": origin.commit or None, "path": origin.path, "line": origin.line} if origin else None,
-        "sections": [
-            {"id": page.id, "title": page.title, "path": memory.tracked(page.path), "globs": list(globs)}
-            for page, globs in answer.sections
-        ],
-        "pages": [
-            {
-                **output.fields(reference.page, "id title"),
-                **output.fields(reference, "references state"),
-                "path": memory.tracked(reference.page.path),
-                "reviewed": reference.reviewed or None,
-                "now": reference.now or None,
-            }
-            for reference in answer.pages
-        ],
-        "records": [
-            {
-                **(_record_data(memory, snapshot, item.record) if item.record else {"record": None, "reason": None}),
-                "id": item.id,
-                "reasons": [_reason_data(reason) for reason in item.reasons],
-            }
-            for item in answer.records
-        ],
-        "commits": [
-            {
-                **output.fields(cause.touch, "commit author date message path"),
-                **output.fields(cause, "subject records is_here"),
-            }
-            for cause in answer.commits
-        ],
-        **output.fields(answer, "has_more history_ends"),
-        "of_places": [_record_data(memory, snapshot, record) for record in indirect.of_places],
-        "session": answer.session or None,
-        "of_session": [_record_data(memory, snapshot, record) for record in answer.of_session],
-        "last_session": _last_session(memory, snapshot, subject.path),
-        "perhaps": [_record_data(memory, snapshot, record) for record in indirect.perhaps],
-    }
-
-
-def _last_session(memory: Memory, snapshot: Snapshot, file: str) -> dict[str, str] | None:
-    """Return the last session that changed a file, None if no page of a session names the file."""
-    found = snapshot.catalogue.last_session(file)
-    if found is None:
-        return None
-    path, ended, asked = found
-    return {"id": PurePosixPath(path).stem, "ended": ended, "asked": asked, "path": memory.tracked(path)}
-
-
-def _record_data(memory: Memory, snapshot: Snapshot, record: Record) -> dict[str, Any]:
-    return {
-        "id": record.id,
-        "record": output.record_data(memory, record),
-        "reason": reason_of_record(snapshot, record) or None,
-    }
-
-
-def _reason_data(reason: Reason) -> dict[str, Any]:
-    data = {**output.fields(reason, "by where is_here"), "how": reason.how or None}
-    if lines := reason.lines:
-        followed = output.fields(lines, "recorded is_followed")
-        data["lines"] = {**followed, "commit": lines.commit or None, "now": lines.now or None}
-    return data

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from memctl.cli import memory_access, output, transcript_input, window_limit
 from memctl.cli import window_messages as messages
@@ -91,7 +90,9 @@ def compact_command(
     reduction = cascade.reduce(seen.conversation, target, engine, evictor, STRATEGIES[strategy])
     messages.write(reduction.conversation.given, to["target_file"])
     if to["as_json"]:
-        output.json("compaction", _data(seen, reduction, counter))
+        before, after = seen.conversation.tokens, reduction.conversation.tokens
+        data = {"seen": seen, "reduction": reduction, "model": counter.family.name}
+        output.answer("compaction", data | {"saved": round(1 - after / before, 3) if before else 0.0})
     else:
         _report(source, seen, reduction, counter)
     ctx.exit(OK if reduction.cascade.is_reached and not reduction.missed else REFUSED)
@@ -107,31 +108,6 @@ def _target(seen: SeenConversation, model: str | None, window: int | None, memor
     transcript = seen.transcript
     frame = max(transcript.reported - seen.conversation.tokens, 0) if transcript else 0
     return max(int(model_windows.TARGET * limit.usable) - frame, 1)
-
-
-def _data(seen: SeenConversation, reduction: Reduction, counter: Counter) -> dict[str, Any]:
-    before, after = seen.conversation.tokens, reduction.conversation.tokens
-    return {
-        "reached": reduction.cascade.is_reached,
-        "model": counter.family.name,
-        "tokens_before": before,
-        "tokens_after": after,
-        "target": reduction.cascade.target,
-        "saved": round(1 - after / before, 3) if before else 0.0,
-        "steps": [_step_data(step) for step in reduction.cascade.steps],
-        "must_survive": {kind: {"of": number, "kept": kept} for kind, (number, kept) in reduction.by_kind.items()},
-        "lost": [msgspec.to_builtins(essential) for essential in reduction.lost],
-        "checked": len(reduction.listed),
-        "missing": [msgspec.to_builtins(entry) for entry in reduction.missed],
-        **messages.rest(seen),
-    }
-
-
-def _step_data(step: Step) -> dict[str, Any]:
-    """Return a step for JSON, without the changed blocks, which a manager's audit log has."""
-    data: dict[str, Any] = msgspec.to_builtins(step)
-    del data["changes"]
-    return data
 
 
 def _report(source: str, seen: SeenConversation, reduction: Reduction, counter: Counter) -> None:
@@ -246,40 +222,21 @@ def evict_command(
     engine = messages.evictor(policy, counter, memory, placeholder_max_tokens=placeholder)
     body, result = engine.evict_from(conversation, need, task=task)
     messages.write(body, to["target_file"])
-    data = _evict_data(seen, result, counter)
+    model, after = counter.family.name, conversation.tokens - result.tokens_freed
     if to["as_json"]:
-        output.json("eviction", data)
+        output.answer("eviction", {"seen": seen, "result": result, "model": model, "tokens_after": after})
     else:
-        _evict_report(source, seen, result, data)
+        output.note(
+            f"{conversation.tokens:,} -> {after:,} tokens of {model}: {result.tokens_freed:,} freed, "
+            f"{result.target_free_tokens:,} asked for, {quantity(len(result.evictions), 'block')} evicted "
+            f"({result.policy_used.value})"
+        )
+        _evict_report(source, seen, result)
     ctx.exit(OK if result.is_reached else REFUSED)
 
 
-def _evict_data(seen: SeenConversation, result: EvictionResult, counter: Counter) -> dict[str, Any]:
-    conversation = seen.conversation
-    return {
-        "reached": result.is_reached,
-        "policy": result.policy_used.value,
-        "model": counter.family.name,
-        "tokens_before": conversation.tokens,
-        "tokens_after": conversation.tokens - result.tokens_freed,
-        "tokens_wanted": result.target_free_tokens,
-        "tokens_freed": result.tokens_freed,
-        "placeholders": result.placeholders_generated,
-        "similar_by": result.similar_by or None,
-        "evicted": [msgspec.to_builtins(eviction) for eviction in result.evictions],
-        "kept": [msgspec.to_builtins(block) for block in result.kept],
-        "held": result.held,
-        **messages.rest(seen),
-    }
-
-
-def _evict_report(source: str, seen: SeenConversation, result: EvictionResult, data: dict[str, Any]) -> None:
+def _evict_report(source: str, seen: SeenConversation, result: EvictionResult) -> None:
     number = len(result.evictions)
-    output.note(
-        f"{data['tokens_before']:,} -> {data['tokens_after']:,} tokens of {data['model']}: "
-        f"{result.tokens_freed:,} freed, {result.target_free_tokens:,} asked for, "
-        f"{quantity(number, 'block')} evicted ({data['policy']})"
-    )
     _note_origin(source, seen)
     for eviction in sorted(result.evictions, key=lambda eviction: eviction.after - eviction.before)[:12]:
         what = f"{eviction.content_type.value} {eviction.tool_name}".strip()

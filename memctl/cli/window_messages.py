@@ -104,22 +104,6 @@ def write(given: Any, target_file: str | None) -> None:
         output_file.write(Path(target_file), text + "\n")
 
 
-def rest(seen: SeenConversation) -> dict[str, Any]:
-    """Return, for the JSON report, which parts of a conversation's file were not counted or did not become messages.
-
-    - `uncounted`: the parts of which memctl knows neither text nor size, such as documents, so that it counts no tokens
-      for them: the number of such parts by type of content.
-    - `left_out`: the number of a transcript's tool calls without a result, and of results without a call; they do not
-      become messages.
-    - `broken_lines`: the number of a transcript's lines that can't be read.
-    """
-    return {
-        "uncounted": seen.conversation.uncounted,
-        "left_out": seen.transcript.left_out if seen.transcript else 0,
-        "broken_lines": broken_in(seen.transcript),
-    }
-
-
 def broken_in(transcript: Window | None) -> int:
     """Return how many lines of a transcript can't be read; 0 if the file is not a transcript (None)."""
     return transcript.broken if transcript else 0
@@ -148,12 +132,11 @@ def note_window(name: str, since: int) -> None:
 
 def warn_of_rest(seen: SeenConversation) -> None:
     """Print on standard error which parts of a conversation's file were not counted or did not become messages."""
-    parts = rest(seen)
-    if parts["uncounted"]:
-        shown = ", ".join(f"{name} ({count})" for name, count in sorted(parts["uncounted"].items()))
+    if uncounted := seen.conversation.uncounted:
+        shown = ", ".join(f"{name} ({count})" for name, count in sorted(uncounted.items()))
         output.note(f"these parts are not counted, because they have no text: {shown}")
-    if left_out := parts["left_out"]:
+    if left_out := seen.transcript.left_out if seen.transcript else 0:
         many = "tool call without a result, or result without a call, is left out" if left_out == 1 else None
         many = many or "tool calls without a result, or results without a call, are left out"
         output.note(f"{left_out:,} {many}")
-    warn_of_broken(parts["broken_lines"])
+    warn_of_broken(broken_in(seen.transcript))

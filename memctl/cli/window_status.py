@@ -148,7 +148,9 @@ def status_command(
             return
         output_file.write(Path(picture), drawn)
     if as_json:
-        output.json("window_status", _data(source, seen, limit, result))
+        data = {"file": source.file, "seen": seen, "limit": limit, "result": result}
+        data["components"] = [(part, round(_share(part), 3)) for part in result.parts]
+        output.answer("window_status", data | {"suited_thresholds": window.Thresholds.suited_to(limit.window)})
     else:
         _print(source, seen, limit, result)
 
@@ -277,24 +279,6 @@ def _suited(limit: window.Limit, thresholds: window.Thresholds, reading: window.
     return (
         f"hint: by thresholds for a window of {limit.window:,} tokens the zone is {zone.value}: set {where} to {values}"
     )
-
-
-def _data(
-    source: WindowSource, seen: window.SeenConversation, limit: window.Limit, result: window.Status
-) -> dict[str, Any]:
-    plain = msgspec.to_builtins
-    return {
-        "file": output.name(source.file),
-        "model": seen.model or None,
-        "limit": plain(limit),
-        "reading": plain(result.reading),
-        "components": [{**plain(part), "share": round(_share(part), 3)} for part in result.parts],
-        "largest_results": plain(result.largest),
-        "curve": {"points": seen.curve.points, "compactions": plain(seen.curve.compactions)},
-        "suited_thresholds": plain(window.Thresholds.suited_to(limit.window)),
-        "not_counted": seen.conversation.uncounted,
-        "broken_lines": messages.broken_in(seen.transcript),
-    }
 
 
 _ALERT_COLOURS = {window.AlertLevel.CRITICAL: "red", window.AlertLevel.WARNING: "yellow", window.AlertLevel.INFO: None}

@@ -48,6 +48,11 @@ class Commit(msgspec.Struct, frozen=True):
         """The paths that it touched."""
         return tuple(self.changes)
 
+    @property
+    def actor(self) -> str:
+        """Who made the change: the agent that its trailers name, or else the author."""
+        return self.trailers.actor or self.author
+
 
 def commits(
     repository: Repository,

@@ -30,6 +30,11 @@ class FileQuery(msgspec.Struct, frozen=True):
     last: history.LastState | None = None
 
     @property
+    def exists(self) -> bool:
+        """Return whether there is such a file now."""
+        return self.last is None
+
+    @property
     def is_folder(self) -> bool:
         """Return whether the path is that of a folder."""
         return self.path.endswith("/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -77,6 +78,11 @@ class Reach(msgspec.Struct, frozen=True):
     is_listed: bool = False
     documents: tuple[str, ...] = ()
 
+    @property
+    def page_ids(self) -> list[str]:
+        """The markers of the pages."""
+        return [page.id for page in self.pages]
+
 
 class ImpactLevel(msgspec.Struct, frozen=True):
     """The documents at one level that a kind of change affects, and the condition on which they must be updated.
@@ -113,6 +119,34 @@ class StalePage(msgspec.Struct, frozen=True):
     page: Page
     suspect: tuple[Drift, ...]
     broken: tuple[BrokenReference, ...]
+
+
+class AffectedRow(NamedTuple):
+    """A kind of change among the changed files, such as "fix", its title, and the documents that it affects."""
+
+    row: str
+    title: str
+    levels: list[ImpactLevel]
+
+
+class Impact(NamedTuple):
+    """What changes affect: the answer of `memctl page impact`.
+
+    `source` says where the changes are, such as "disk" or "main..HEAD". `review` is that of a branch, None if no branch
+    was asked about.
+    """
+
+    source: str
+    files: Sequence[Reach]
+    rows: Sequence[AffectedRow]
+    stale: Sequence[StalePage]
+    review: Sequence[Any] | None
+
+
+def affected_rows(reaches: Sequence[Reach]) -> list[AffectedRow]:
+    """Return the kinds of change that some files have, in the order of `MATRIX`, with what they affect."""
+    kinds = {item.row for item in reaches}
+    return [AffectedRow(name, row.title, levels(name, reaches)) for name, row in MATRIX.items() if name in kinds]
 
 
 def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterable[str]) -> list[FileChange]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 import msgspec
 
@@ -86,12 +87,15 @@ class Reason(msgspec.Struct, frozen=True):
 class RelatedRecord(msgspec.Struct, frozen=True):
     """A record that is related to a file, with all reasons for that, the best first.
 
-    `record` is None if only the id is known, because the memory no longer has the record.
+    `record` is None if only the id is known, because the memory no longer has the record. `reason` is the first
+    sentence of the reason that the record gives, "" if it gives none. `reasons` is () for a record that does not refer
+    to the file.
     """
 
     id: str
     record: Record | None
-    reasons: tuple[Reason, ...]
+    reasons: tuple[Reason, ...] = ()
+    reason: str = ""
 
     @property
     def is_here(self) -> bool:
@@ -115,11 +119,32 @@ class Cause(msgspec.Struct, frozen=True):
         return self.touch.message.partition("\n")[0]
 
 
-class Why(msgspec.Struct, frozen=True):
-    """Everything that explains a file or one of its lines: sections, pages, records and commits.
+class CoveringSection(NamedTuple):
+    """A section that covers a file, with its globs that match the file."""
 
+    page: Page
+    globs: tuple[str, ...]
+
+
+class SessionOfFile(NamedTuple):
+    """The last session that changed a file: the path of its page, its end, and what it was asked."""
+
+    path: str
+    ended: str
+    asked: str
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return PurePosixPath(self.path).stem
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """Everything that explains a file, one of its lines or a folder: sections, pages, records and commits.
+
+    - `answer`: the likeliest reason in a sentence, "" if no reason is known.
     - `asked`: the file and line; `text`: the file's text, "" if it is not text.
-    - `sections`: the sections that cover the file, each with its globs that match the file.
+    - `sections`: the sections that cover the file.
     - `pages`: the pages that refer to the file; `records`: the records that are related to it.
     - `commits`: the latest commits that changed the file; `has_more`: whether there are older ones.
     - `history_ends`: in a shallow clone, the commits at which the file's history is cut off. They are not in `commits`,
@@ -127,29 +152,33 @@ class Why(msgspec.Struct, frozen=True):
     - `origin`: the commit that the line comes from, None if no line was asked for.
     - `of_places`: the most important records of the sections that cover the file and of the pages that refer to it.
     - `session`: the session in which the line's commit was made, "" if unknown; `of_session`: the records of this
-      session.
+      session. `last_session`: the last session that changed the file, None if unknown.
+    - `perhaps`: records about the same subject that do not refer to the file.
     """
 
     asked: FileQuery
-    sections: tuple[tuple[Page, tuple[str, ...]], ...]  # each with its globs that cover the file
+    sections: tuple[CoveringSection, ...]
     pages: tuple[PageReference, ...]
     records: tuple[RelatedRecord, ...]
     commits: tuple[Cause, ...]
     origin: LineOrigin | None
     has_more: bool
     history_ends: tuple[str, ...] = ()
-    of_places: tuple[Record, ...] = ()
+    of_places: tuple[RelatedRecord, ...] = ()
     session: str = ""
-    of_session: tuple[Record, ...] = ()
+    of_session: tuple[RelatedRecord, ...] = ()
     text: str = ""
+    answer: str = ""
+    last_session: SessionOfFile | None = None
+    perhaps: tuple[RelatedRecord, ...] = ()
 
     @property
     def is_explained(self) -> bool:
-        """Return whether a section, page, record or commit explains the file."""
-        return bool(self.sections or self.pages or self.records or self.commits)
+        """Return whether a section, page, record or commit explains the file, at least perhaps."""
+        return bool(self.sections or self.pages or self.records or self.commits or self.perhaps)
 
 
-def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: int) -> Why:
+def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: int) -> Explanation:
     """Return everything that explains a file, one of its lines, or a folder, for which no commits are read.
 
     `at` is the commit whose version of the file is meant, "" for the worktree, and `snapshot` the memory at this
@@ -182,9 +211,9 @@ def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: in
     session, names = _session_of(memory, own) if own is not None and not at else ("", ())
     known = {item.id for item in records}
     found = (snapshot.find(name) for name in names if name not in known)
-    of_session = tuple(record for record in found if record is not None)
+    of_session = tuple(RelatedRecord(record.id, record) for record in found if record is not None)
     places = [*(page.id for page, _ in sections), *(reference.page.id for reference in pages)]
-    return Why(
+    return Explanation(
         asked=query,
         sections=sections,
         pages=pages,
@@ -230,7 +259,7 @@ def line_count(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
-def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str]) -> tuple[Record, ...]:
+def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str]) -> tuple[RelatedRecord, ...]:
     """Return the most important open decisions and learnings of some sections and pages.
 
     Records whose id is in `known` are left out.
@@ -242,7 +271,8 @@ def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str
                 if record.id not in known:
                     records.setdefault(record.id, record)
     by_time = sorted(records.values(), key=lambda record: record.timestamp, reverse=True)
-    return tuple(sorted(by_time, key=lambda record: -record.importance))
+    by_importance = sorted(by_time, key=lambda record: -record.importance)
+    return tuple(RelatedRecord(record.id, record) for record in by_importance)
 
 
 def record_names(text: str) -> dict[str, str]:
@@ -259,7 +289,7 @@ def record_names(text: str) -> dict[str, str]:
     return result
 
 
-def _sections(snapshot: Snapshot, query: FileQuery) -> tuple[tuple[Page, tuple[str, ...]], ...]:
+def _sections(snapshot: Snapshot, query: FileQuery) -> tuple[CoveringSection, ...]:
     """Return the sections that cover a file or folder, each with its globs that match; the innermost comes first.
 
     For a folder they are followed by the sections that cover files in it.
@@ -267,13 +297,13 @@ def _sections(snapshot: Snapshot, query: FileQuery) -> tuple[tuple[Page, tuple[s
     files = files_below(snapshot.files.names(), query.path.rstrip("/")) if query.is_folder else [query.path]
     covering = snapshot.outline.covering(query.path)
     matching = (
-        (page, tuple(glob for glob in page.paths if repository_paths.matching(files, [glob])))
+        CoveringSection(page, tuple(glob for glob in page.paths if repository_paths.matching(files, [glob])))
         for page in snapshot.outline.sections
     )
-    found = [(page, globs) for page, globs in matching if globs and repository_paths.matching(files, page.paths)]
+    found = [one for one in matching if one.globs and repository_paths.matching(files, one.page.paths)]
 
-    def place(item: tuple[Page, tuple[str, ...]]) -> tuple[bool, int]:
-        return item[0].id not in covering, -max(len(fixed_path(glob)) for glob in item[1])
+    def place(item: CoveringSection) -> tuple[bool, int]:
+        return item.page.id not in covering, -max(len(fixed_path(glob)) for glob in item.globs)
 
     return tuple(sorted(found, key=place))
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
-from memctl.pages.provenance import Cause, Why
+from msgspec.structs import replace
+
+from memctl.pages import provenance
+from memctl.pages.file_query import FileQuery
+from memctl.pages.provenance import Cause, Explanation, RelatedRecord, SessionOfFile
 from memctl.pages.reasons import reason_of_commit, reason_of_page, reason_of_record, turned_down
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 
 SHORT = 10  # digits of a commit's id
@@ -20,24 +24,45 @@ _LIKELY = 0.3
 _SIMILAR = 20  # records most similar to a file's path and purpose, which are then judged
 
 
-class Indirect(NamedTuple):
-    """Records that may explain a file although they don't name it.
+def explain(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: int) -> Explanation:
+    """Return everything that explains a file, one of its lines, or a folder, with the likeliest reason.
 
-    `of_places` belong to the sections that cover the file or to pages that refer to the file. `perhaps` are other
-    records that seem related, mostly because they have similar words.
+    The arguments and errors are those of `provenance.why`. At most three records of the file's sections and pages, and
+    three that only seem related, are returned.
     """
+    found = provenance.why(memory, snapshot, query, at, limit)
+    of_places, perhaps = _indirect(snapshot, found)
 
-    of_places: Sequence[Record] = ()
-    perhaps: Sequence[Record] = ()
+    def whole(items: Iterable[RelatedRecord]) -> tuple[RelatedRecord, ...]:
+        project = memory.config.project
+        return tuple(
+            replace(item, record=item.record.of_project(project), reason=reason_of_record(snapshot, item.record))
+            if item.record
+            else item
+            for item in items
+        )
+
+    session = snapshot.catalogue.last_session(query.path)
+    found = replace(
+        found,
+        records=whole(found.records),
+        of_places=whole(of_places),
+        of_session=whole(found.of_session),
+        perhaps=whole(perhaps),
+        last_session=SessionOfFile(*session) if session else None,
+    )
+    return replace(found, answer=_sentence(snapshot, found) if found.is_explained else "")
 
 
-def indirect(snapshot: Snapshot, why: Why) -> Indirect:
-    """Return records that may explain a file without naming it, at most three of each kind (see `Indirect`).
+def _indirect(snapshot: Snapshot, why: Explanation) -> tuple[Sequence[RelatedRecord], Sequence[RelatedRecord]]:
+    """Return records that may explain a file without naming it, at most three of each kind.
 
-    The result is empty if three or more records name the file, since these explain it well enough.
+    The first belong to the sections that cover the file or to pages that refer to the file. The second are others that
+    seem related, mostly because they have similar words. There are none if three or more records name the file, since
+    these explain it well enough.
     """
     if sum(item.record is not None for item in why.records) >= _ENOUGH:
-        return Indirect()
+        return (), ()
     from memctl.pages import outline
     from memctl.record.filters import Filters
     from memctl.search import related
@@ -47,20 +72,20 @@ def indirect(snapshot: Snapshot, why: Why) -> Indirect:
     purpose = "" if outline.suffix_of(path) in outline.MARKDOWN else outline.purpose(path, why.text)
     words = f"{path} {purpose}".replace('"', " ")
     shares = related.of_words(snapshot, words, _SIMILAR)
-    alike = (record for record in why.of_places if record.path in shares)
-    of_places = sorted(alike, key=lambda record: -shares[record.path])[:_ENOUGH]
-    known = {record.id for record in (*of_places, *why.of_session)} | {item.id for item in why.records}
-    sections = frozenset(page.id for page, _ in why.sections)
+    alike = [(shares[item.record.path], item) for item in why.of_places if item.record and item.record.path in shares]
+    of_places = [item for _, item in sorted(alike, key=lambda pair: -pair[0])[:_ENOUGH]]
+    known = {item.id for item in (*of_places, *why.of_session, *why.records)}
+    sections = frozenset(one.page.id for one in why.sections)
     likely = related.related(
         snapshot,
         related.RelatedQuery(None, frozenset([path]), sections, shares),
         Filters(),
         [record for record in snapshot.catalogue.at(shares) if record.id not in known],
     )
-    return Indirect(of_places, [row.record for row in likely[:_ENOUGH] if row.score >= _LIKELY])
+    return of_places, [RelatedRecord(row.record.id, row.record) for row in likely[:_ENOUGH] if row.score >= _LIKELY]
 
 
-def sentence(snapshot: Snapshot, why: Why, indirect: Indirect) -> str:
+def _sentence(snapshot: Snapshot, why: Explanation) -> str:
     """Return the likeliest reason for a file or line, in one sentence on one line.
 
     It is taken from the first of these that exists: a record about the line, the commit that the line comes from, a
@@ -77,8 +102,8 @@ def sentence(snapshot: Snapshot, why: Why, indirect: Indirect) -> str:
     for page, _ in why.sections:
         if reason := reason_of_page(page):
             return f"{reason} ({page.id} {page.title})"
-    if indirect.perhaps:
-        return "perhaps " + _because(snapshot, indirect.perhaps[0])
+    if why.perhaps:
+        return "perhaps " + _because(snapshot, why.perhaps[0].record)
     if why.commits and not why.has_more and not why.commits[-1].touch.is_root:
         return _of_commit(why.commits[-1])
     if telling := next((cause for cause in why.commits if reason_of_commit(cause.touch.message)), None):

@@ -77,19 +77,15 @@ class LoadBudget(msgspec.Struct, frozen=True):
         """Whether more than 80 % of the window is in use; then no file is loaded."""
         return self.used > self.window * _FULL
 
+    @property
+    def reserve(self) -> dict[str, int]:
+        """The tokens of the window that files must leave free, by purpose: 30 % of half the window."""
+        return {name: int(self.window * _ACTIVE * share) for name, share in _RESERVED.items()}
+
 
 def budget_of(window: int) -> int:
     """Return how many tokens of a window files may use: 70 % of the active context, which is half of the window."""
     return int(window * _ACTIVE * _FILLED)
-
-
-def reserve_of(window: int) -> dict[str, int]:
-    """Return how many tokens of a window files must leave free, by purpose.
-
-    These tokens are 30 % of half the window; files may use the other 70 % (`budget_of`). By purpose they are
-    "tool_outputs" with 15 % of that half, "expansion" with 10 % and "buffer" with 5 %.
-    """
-    return {name: int(window * _ACTIVE * share) for name, share in _RESERVED.items()}
 
 
 def verdict(score: float, outline: str, room: LoadBudget) -> str:

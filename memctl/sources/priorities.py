@@ -74,6 +74,16 @@ class Priorities(msgspec.Struct, frozen=True):
     unsearched: tuple[tuple[str, str], ...] = ()
     unlisted: int = 0
 
+    @property
+    def loaded(self) -> int:
+        """The tokens of the files to load."""
+        return sum(choice.cost for choice in self.files if choice.is_loaded)
+
+    @property
+    def total(self) -> int:
+        """The number of files that match the request's globs."""
+        return len(self.files) + self.unlisted
+
 
 def priorities(
     memory: Memory,

@@ -64,7 +64,7 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
     names = dict(ours)
     packages = id_collisions.packages(holders)
     for file, moving, text in rewriting.texts():
-        path = id_collisions.new_path(moving) if moving else packages.get(file.path, file.path)
+        path = moving.new_path if moving else packages.get(file.path, file.path)
         if moving or text != file.text:
             names.pop(file.path)
             written[path], modes[path] = text, ours[file.path].mode

@@ -25,7 +25,6 @@ from memctl.sync.merge_tree import LostInFile, MergedTree
 from memctl.text.phrases import some
 from memctl.write import autofix, documents
 from memctl.write.id_collisions import Holder
-from memctl.write.merge import WHOLE
 
 _SHOWN = 10  # files that a message names
 _NAMED = 5  # ids that it names
@@ -198,9 +197,8 @@ def describe_other(holder: Holder, upstream: str) -> str:
 
 def describe(item: LostInFile) -> str:
     """Return a line about a value that a merge replaced: `status: 'open' was replaced by 'resolved'`."""
-    loss = item.loss
-    values = [repr(merge_tree.one_line(value)) if value else "nothing" for value in (loss.lost, loss.kept)]
-    return f"{'the whole file' if loss.key == WHOLE else loss.key}: {values[0]} was replaced by {values[1]}"
+    values = [repr(value) if value else "nothing" for value in (item.lost, item.kept)]
+    return f"{item.field or 'the whole file'}: {values[0]} was replaced by {values[1]}"
 
 
 def _conflict(

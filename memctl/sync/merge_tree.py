@@ -132,6 +132,21 @@ class LostInFile(msgspec.Struct, frozen=True):
     id: str
     loss: LostValue
 
+    @property
+    def field(self) -> str:
+        """The name of the value's field, "" for the whole file."""
+        return "" if self.loss.key == WHOLE else self.loss.key
+
+    @property
+    def lost(self) -> str:
+        """The value that was replaced, as a line."""
+        return one_line(self.loss.lost)
+
+    @property
+    def kept(self) -> str:
+        """The value that replaced it, as a line."""
+        return one_line(self.loss.kept)
+
 
 class MergedTree(msgspec.Struct, frozen=True):
     """The merge of this clone's and the remote's memory: all files, and what the merge decided about some of them.

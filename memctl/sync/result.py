@@ -47,6 +47,8 @@ class SyncResult(msgspec.Struct, frozen=True):
 
     `refusal` is the reason that a remote gave for taking none of memctl's own refs, "" if it took them.
 
+    `dry_run` says that nothing was changed, and `finished` names what was left unfinished before and is done now.
+
     `warning` names documents that could not be rendered, and what failed after the branch was synced; "" for nothing.
     """
 
@@ -73,16 +75,28 @@ class SyncResult(msgspec.Struct, frozen=True):
     sessions_unseen: str = ""
     refusal: str = ""
     warning: str = ""
+    dry_run: bool = False
+    finished: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether this branch is at another commit than before."""
+        return self.commit != self.before
+
+    @property
+    def made_commit(self) -> str:
+        """The commit that this branch points to now, "" for a merge that a dry run does not make."""
+        return "" if self.dry_run and self.made else self.commit
 
     def with_warning(self, warning: str) -> SyncResult:
         """Return this result with a warning, unless it is "", after the warnings that it has."""
         return msgspec.structs.replace(self, warning="; ".join(filter(None, (self.warning, warning))))
 
 
-def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) -> list[str]:
+def branch_lines(done: SyncResult, *, push: bool = True) -> list[str]:
     """Return lines about what a sync did to the branch, one for each fact; none if there was nothing to do.
 
-    In a dry run (`dry_run`) the lines say what a sync would do. Without `push` they say that nothing was pushed.
+    In a dry run the lines say what a sync would do. Without `push` they say that nothing was pushed.
     """
     name = done.upstream.name
     lines = [f"fetched {count_commits(done.fetched)} from {name}"] if done.fetched else []
@@ -90,34 +104,34 @@ def branch_lines(done: SyncResult, *, dry_run: bool = False, push: bool = True) 
         both = list(dict.fromkeys(merge_tree.name_of(path) for path in made.both))
         more = " …" if len(both) > _SHOWN else ""
         shown = f"; both sides had changed {', '.join(both[:_SHOWN])}{more}" if both else ""
-        lines.append(f"{'would merge' if dry_run else f'merged as {done.commit[:10]}'}{shown}")
+        lines.append(f"{'would merge' if done.dry_run else f'merged as {done.commit[:10]}'}{shown}")
         lines += [
-            f"{holder.name} {'would become' if dry_run else 'is now'} {holder.now}: "
+            f"{holder.name} {'would become' if done.dry_run else 'is now'} {holder.now}: "
             f"{merge_commit.describe_other(holder, name)}"
             for holder in made.renamed
         ]
         lines += [f"{item.id} {merge_commit.describe(item)}" for item in made.lost]
         lines += [f"{merge_tree.name_of(path)} is kept: {merge_commit.KEPT}" for path in made.revived]
     elif done.commit != done.before:
-        lines.append(f"the branch {'would be' if dry_run else 'is'} at commit {done.commit[:10]}, like {name}")
+        lines.append(f"the branch {'would be' if done.dry_run else 'is'} at commit {done.commit[:10]}, like {name}")
     if done.target and done.commit != done.there:
         outside = f", {done.foreign:,} of them with changes outside of the memory" if done.foreign else ""
         only = f"; {name} is only fetched, as with `git push`" if done.target != done.upstream else ""
-        verb = "would push" if dry_run else "pushed"
+        verb = "would push" if done.dry_run else "pushed"
         lines.append(f"{verb} {count_commits(done.pushed)} to {done.target.name}{outside}{only}")
     elif not push and done.commit != done.theirs:
-        lines.append(f"nothing {'would be' if dry_run else 'was'} pushed; `memctl sync` without --no-push pushes")
+        lines.append(f"nothing {'would be' if done.dry_run else 'was'} pushed; `memctl sync` without --no-push pushes")
     return lines
 
 
-def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
+def coordination_lines(done: SyncResult) -> list[str]:
     """Return lines about what a sync changed in the coordination state and in pages of sessions, one for each change.
 
-    In a dry run (`dry_run`) the lines say what a sync would change.
+    In a dry run the lines say what a sync would change.
     """
     lines = [f"coordination state: {line}" for line in done.gave_way]
-    lines += [f"{'ownership would change' if dry_run else 'ownership'}: {line}" for line in done.settled]
-    would = "would be " if dry_run else ""
+    lines += [f"{'ownership would change' if done.dry_run else 'ownership'}: {line}" for line in done.settled]
+    would = "would be " if done.dry_run else ""
     source, target = done.upstream.remote, (done.target or done.upstream).remote
     both = " and ".join(dict.fromkeys((source, target)))
     for what, is_taken, is_given in (
@@ -138,7 +152,7 @@ def coordination_lines(done: SyncResult, *, dry_run: bool = False) -> list[str]:
         )
     if done.sessions_redacted:
         lines.append(
-            f"pages of sessions: credentials {'would be' if dry_run else 'were'} removed from "
+            f"pages of sessions: credentials {'would be' if done.dry_run else 'were'} removed from "
             f"{some(done.sessions_redacted, _SHOWN)} before the push; revoke these credentials"
         )
     return lines

@@ -91,7 +91,7 @@ def sync(memory: Memory, remote: str, options: Options, report: Report = lambda 
         if not options.dry_run and any(write_handoffs.without_record(memory, load.disk(memory))):
             with suppress(git.GitFailed):  # a branch that is not synced may have it
                 git.write(["fetch", "--quiet", done.upstream.remote], memory.repository.top)
-        return done
+        return msgspec.structs.replace(done, finished=tuple(memory.remarks))
 
 
 def sync_branch(memory: Memory, remote: str, options: Options, report: Report = lambda _: None) -> SyncResult:
@@ -288,7 +288,10 @@ def _plan(memory: Memory, route: Route, sides: tuple[str, str, str]) -> SyncResu
         if outside and not route.options.with_code and _is_default_branch(memory, target):
             raise _code(target, outside)
     warning = made.warning if made else ""
-    return SyncResult(upstream, target, ours, theirs, there, new, made, behind, pushed, foreign, warning=warning)
+    return SyncResult(
+        upstream, target, ours, theirs, there, new, made, behind, pushed, foreign, warning=warning,
+        dry_run=route.options.dry_run,
+    )  # fmt: skip
 
 
 def _is_default_branch(memory: Memory, target: Upstream) -> bool:

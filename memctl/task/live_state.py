@@ -129,6 +129,12 @@ def _read(folder: SessionDir) -> LiveState | None:
     return msgspec.structs.replace(found, key=folder.key, is_running=is_running)
 
 
+def open_steps(memory: Memory) -> tuple[str, ...]:
+    """Return the open steps of what the agent is at work on."""
+    state = read(folder_of(memory))
+    return state.task.ahead if state is not None else ()
+
+
 def read_latest(memory: Memory) -> list[LiveState]:
     """Return the live states of a clone that were written last, in all of its worktrees; those without a task, too.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 
@@ -45,27 +46,38 @@ class WorkItem(msgspec.Struct, frozen=True):
     unblocks: tuple[str, ...]
 
 
+class WorkElsewhere(NamedTuple):
+    """An open record that another agent has, with the reason, such as "assigned to bob"."""
+
+    record: Record
+    because: str
+
+
 class NextWork(msgspec.Struct, frozen=True):
     """The open records that an agent can begin, and what is known of the other open records.
 
     - `choices`: the chosen records, best first.
     - `total`: the number of records that the agent can begin, chosen or not.
-    - `elsewhere`: the records that another agent has, each with the reason, such as "assigned to bob".
+    - `elsewhere`: the records that another agent has.
     - `blocked`: the number of records that can't begin before other records are closed.
     - `everywhere`: the blockers of all work, each as text with the agent that reported it.
+    - `steps`: the open steps of the work that the agent is at.
     """
 
     choices: tuple[WorkItem, ...]
     total: int
-    elsewhere: tuple[tuple[Record, str], ...]
+    elsewhere: tuple[WorkElsewhere, ...]
     blocked: int
     everywhere: tuple[str, ...]
+    steps: tuple[str, ...]
 
 
-def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = True) -> NextWork:
+def choose(
+    memory: Memory, snapshot: Snapshot, limit: int, steps: Sequence[str] = (), *, is_now: bool = True
+) -> NextWork:
     """Return the open records that the agent at work can begin now, best first.
 
-    At most `limit` records are chosen, or all if `limit` is 0.
+    At most `limit` records are chosen, or all if `limit` is 0. `steps` are those of the work that the agent is at.
 
     With `is_now=False`, for an earlier snapshot, owners, assignments and blockers of all work are ignored, because
     memctl knows only the present ones.
@@ -98,9 +110,10 @@ def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = Tru
     return NextWork(
         tuple(_choice(memory, snapshot, state, work, record, before) for record in chosen[: limit or None]),
         len(free),
-        tuple((record, elsewhere[record.memory_id]) for record in work.ready if record.memory_id in elsewhere),
+        tuple(WorkElsewhere(one, elsewhere[one.memory_id]) for one in work.ready if one.memory_id in elsewhere),
         len(work.blocked),
         tuple(f"{blocker.text} ({blocker.agent_id})" for blocker in state.global_blockers.values()),
+        tuple(steps),
     )
 
 

@@ -234,6 +234,16 @@ class Calibration(msgspec.Struct, frozen=True):
     kinds: frozenset[str] = frozenset()
     reported: dict[bytes, int] = {}
 
+    @property
+    def family(self) -> str:
+        """The name of the model's family."""
+        return families.family_of(self.model).name
+
+    @property
+    def is_within_goal(self) -> bool:
+        """Whether half of the texts are counted as well as they should be."""
+        return self.after <= GOAL
+
     def error_of(self, kind: str, family: families.Family) -> float:
         """Return the error band for texts of a kind, as a fraction: 0.05 for ±5 %.
 

@@ -75,6 +75,13 @@ class Holder(msgspec.Struct, frozen=True):
         """Whether this record, page or heading gets a new name now, and did not get it in an earlier renumbering."""
         return self.is_new and self.now != self.name
 
+    @property
+    def new_path(self) -> str:
+        """The path of the record or page under its new name; the rest of its file name is kept."""
+        folder, _, name = self.path.rpartition("/")
+        old, new = (self.name, self.now) if self.record else (self.name[1:], self.now[1:])
+        return f"{folder}/{new}{name.removeprefix(old)}"
+
 
 def packages(holders: Sequence[Holder]) -> dict[str, str]:
     """Return the new paths of the packages of renamed handoffs, by their old paths.
@@ -85,7 +92,7 @@ def packages(holders: Sequence[Holder]) -> dict[str, str]:
     moving = [
         holder for holder in holders if holder.moves and holder.record and holder.record.memory_type == HANDOFF.name
     ]
-    return {package_path(holder.path): package_path(new_path(holder)) for holder in moving}
+    return {package_path(holder.path): package_path(holder.new_path) for holder in moving}
 
 
 Pushed = Callable[[Collection[Origin]], Collection[Origin]]
@@ -234,14 +241,6 @@ def free_numbers(kind: PageKind, numbers: Iterable[str]) -> Iterator[str]:
     """
     highest = max((int(number[2:]) for number in numbers if number.startswith(f"{kind.level}.")), default=0)
     return (f"§{kind.level}.{number}" for number in count(highest + 1))
-
-
-def new_path(holder: Holder) -> str:
-    """Return the path of a record or page under its new name; the rest of its file name is kept."""
-    folder, _, name = holder.path.rpartition("/")
-    old = holder.name if holder.record else holder.name[1:]
-    new = holder.now if holder.record else holder.now[1:]
-    return f"{folder}/{new}{name.removeprefix(old)}"
 
 
 def of_headings(snapshot: Snapshot, history: History) -> list[Holder]:

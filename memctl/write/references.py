@@ -16,7 +16,6 @@ from memctl.record import frontmatter, frontmatter_edit, handoff, pages, record_
 from memctl.record.errors import FrontMatterError
 from memctl.record.kinds import OTHER_END
 from memctl.record.mentions import REFERENCE
-from memctl.write import id_collisions
 from memctl.write.id_collisions import Holder, MemoryFile
 
 _OWN = ("id", "memory_id", "aliases")  # keys with the file's own names
@@ -195,7 +194,7 @@ class Rewriting:
         if not meant and any(holder.is_new for holder in sharing):
             first = next(holder for holder in sharing if holder.now == holder.name)
             moving = self._moving.get((file.path, file.mark))
-            path = id_collisions.new_path(moving) if moving else file.path
+            path = moving.new_path if moving else file.path
             unclear = UnclearReference(path, reference.line, reference.name, first.title)
             self.unclear += [unclear] if unclear not in self.unclear else []
         return meant
@@ -259,5 +258,5 @@ def _line_of(text: str, key: str, name: str) -> int:
 
 def _file_names(moving: Iterable[Holder]) -> dict[str, str]:
     """Return the new names of renamed files by their old ones, without old names that two records share."""
-    names = [(holder.path.rpartition("/")[2], id_collisions.new_path(holder).rpartition("/")[2]) for holder in moving]
+    names = [(holder.path.rpartition("/")[2], holder.new_path.rpartition("/")[2]) for holder in moving]
     return {old: new for old, new in names if sum(old == other for other, _ in names) == 1}

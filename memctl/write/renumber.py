@@ -101,7 +101,7 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[SeparateRecor
     old: dict[str, str] = {}
     new = dict(renamed_packages)
     for file, moving, text in rewriting.texts():
-        path = id_collisions.new_path(moving) if moving else packages.get(file.path, file.path)
+        path = moving.new_path if moving else packages.get(file.path, file.path)
         if text != file.text or path != file.path or file.apart:
             new[path] = text
         if path != file.path and not file.apart:
@@ -192,7 +192,7 @@ def _packages(apart: Sequence[SeparateRecord], holders: Sequence[Holder]) -> dic
         own = (holder for holder in holders if (holder.path, holder.origin.mark) == (item.path, record.memory_id))
         mine = [holder for holder in own if holder.moves]
         if item.package is not None:
-            text, path = item.package, id_collisions.new_path(mine[0]) if mine else item.path
+            text, path = item.package, mine[0].new_path if mine else item.path
             for holder in mine:
                 text = re.sub(rf"(?<![\w-]){re.escape(holder.name)}(?![\w-])", holder.now, text)
             packages[package_path(path)] = text

@@ -15,14 +15,14 @@ from tests import json_schemas
 from tests.conftest import EXAMPLE, Memctl
 from tests.reference import ROOT
 
-_PRINTED = re.compile(r"""output\.json(?:_list)?\(\s*"([\w-]+)\"""")
+_PRINTED = re.compile(r"""output\.(?:json|json_list|answer)\(\s*"([\w-]+)\"""")
 
 LISTS = (
     *(("list", "--limit", "2"), ("search", "One", "--limit", "1"), ("index",), ("section", "list"), ("export",)),
     *(("detail", "list"), ("session", "list"), ("own", "list"), ("handoff", "list"), ("check", "--explain", "all")),
     *(("log",), ("checkpoint", "list"), ("event", "list"), ("next",)),
 )
-BESIDES = ("unreadable_lines", "elsewhere", "everywhere")  # lists of what is no item
+BESIDES = ("steps", "unreadable_lines", "elsewhere", "everywhere")  # lists of what is no item
 WRONG = (
     *(("show", "§9.9"), ("why", "nowhere.py"), ("session", "show", "x"), ("checkpoint", "show", "x")),
     *(("handoff", "show", "x"), ("event", "show", "7"), ("import", "absent.jsonl"), ("restore", "x")),

@@ -7,15 +7,28 @@ Everything that `--json` prints is in an envelope, an object with a key `kind`. 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from memctl.cli.schemas import measures, memory, shapes, work
 
+if TYPE_CHECKING:
+    from memctl.store.memory import Memory
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"  # the dialect that msgspec writes
 CONFIG = "config"  # the name of the schema of `config.yaml`, beside the kinds of envelopes
 KINDS: dict[str, shapes.Shape] = {**memory.KINDS, **work.KINDS, **measures.KINDS}
+
+
+def answer(kind: str, value: Any, memory: Memory | None, alternative: int) -> Any:
+    """Return the data that `--json` prints with a `kind`, made of what a room returned.
+
+    `alternative` is the number of the shape, of a kind that has several.
+    """
+    shape = KINDS[kind]
+    is_one = not isinstance(shape, tuple) or isinstance(shape, shapes.Fields)
+    return shapes.answer(shape if is_one else shape[alternative], value, memory)
 
 
 def schema(kind: str) -> dict[str, Any]:

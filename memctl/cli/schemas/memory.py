@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import UNSET, UnsetType
+from memctl.cli.schemas.shapes import NAME, PATH, Fields, Shape
+from memctl.record.record import FIELDS
 
-from memctl.check.branch_review import ReviewItem
-from memctl.check.rules import Rule
-from memctl.cli.schemas.shapes import Shape, shape_of
-from memctl.record.change import RecordAction
-from memctl.record.pages import Page
-from memctl.record.record import FIELDS, Record
-from memctl.record.source import Excerpt
-
-
-class ShownRecord(Record, frozen=True, kw_only=True):
-    """A record as `memctl show --json` prints it: its fields, the parts of its text by name, and the whole text."""
-
-    content: dict[str, str | list[str]] | UnsetType = UNSET
-    body: str | UnsetType = UNSET
-    tokens: int | UnsetType = UNSET
-
-
+RECORD = "memctl.record.record.Record"
 FAULT = {"path field message": str, "line": int}
-MAYBE_RECORD = (Record, None)
-_PAGE = {**{one.encode_name: one.type for one in msgspec.structs.fields(Page)}, "kind": str}
-
-
-def _place() -> Shape:
-    from memctl.pages.navigate import Place
-
-    place = shape_of(Place)
-    return {"text?": place.pop("text"), "tokens?": int, **place}
-
-
+MAYBE_RECORD = (RECORD, None)
+_PAGE = {"*": "memctl.record.pages.Page", "path": PATH, "kind=kind.name": str}
+_PLACE = {"*": Fields("memctl.pages.navigate.Place", ("text",)), "text?": str, "tokens?": int}
+_SHOWN = {"*": RECORD, "content?": {str: str | list[str]}, "body?": str, "tokens?": int}
+_ACTION = "memctl.record.change.RecordAction"
 _LINE = {**{f"{name}?": object for name in FIELDS}, "extra?": {str: object}, "body path": str}
 CHANGE: dict[str, Shape] = {
     "op": str,
-    "ids paths documents advice deletes?": [str],
+    "ids paths documents": [str],
     "changed": bool,
     "commit pending warning": str | None,
+    "advice": [str],
     "writes?": {str: str},
+    "deletes?": [str],
 }
 STEP = {"command purpose": str}
 _IMPORTED = {
@@ -52,9 +32,9 @@ _IMPORTED = {
 }
 _LINK_REASON = {
     "by where": str,
-    "how": str | None,
     "is_here": bool,
-    "lines?": {"recorded": [int], "commit": str | None, "now": ([int], None), "is_followed": bool},
+    "how": str | None,
+    "lines?": {"recorded": [int], "is_followed": bool, "commit": str | None, "now": ([int], None)},
 }
 _EXPLAINED = {"id": str, "record": MAYBE_RECORD, "reason": str | None, "reasons?": [_LINK_REASON]}
 _WAITING = {"stage op title since": str, "ids": [str], "why": str | None, "undone overdue": bool}
@@ -63,8 +43,8 @@ KINDS: dict[str, Shape] = {
     "error": {"code message": str, "hint": str | None, "exit_code": int},
     "records": {
         "total": int,
-        "records": [ShownRecord],
-        "places?": [_place],
+        "records": [_SHOWN],
+        "places?": [_PLACE],
         "waits_for?": {str: [str]},
         "stated_blockers?": {str: [str]},
     },
@@ -78,60 +58,95 @@ KINDS: dict[str, Shape] = {
                 "type kind id title open": str,
                 "score own around meaning importance recency access": float,
                 "path marker?": str,
-                "excerpt": (Excerpt, None),
-                "record?": Record,
+                "excerpt": ("memctl.record.source.Excerpt", None),
+                "record?": RECORD,
             }
         ],
     },
     "related": {
         "to": str,
         "total": int,
-        "results": [{"score links code text tags section": float, "because": [str], "record": Record}],
+        "results": [{"score links code text tags section": float, "because": [str], "record": RECORD}],
     },
     "next": {
-        "total blocked": int,
-        "choices": [{"record": Record, "because unblocks": [str], "command": str, "is_own": bool}],
-        "elsewhere": [{"id because": str}],
-        "everywhere steps": [str],
+        "steps": [str],
+        "total": int,
+        "choices": [{"record": RECORD, "because": [str], "command": str, "is_own": bool, "unblocks": [str]}],
+        "blocked": int,
+        "elsewhere": [{"id=record.id because": str}],
+        "everywhere": [str],
     },
-    "index": {"total": int, "places": [_place]},
-    "sections": {"total": int, "sections": [_PAGE]},
-    "details": {"total": int, "details": [_PAGE]},
+    "index": {"total": int, "places": [_PLACE]},
+    "sections": {"total": int, "sections=pages": [_PAGE]},
+    "details": {"total": int, "details=pages": [_PAGE]},
     "why": {
-        "path": str,
-        "line": int | None,
-        "exists has_more": bool,
-        "removed_by answer session": str | None,
+        "path=asked.path": str,
+        "line=asked.line": int | None,
+        "exists=asked.exists": bool,
+        "removed_by=asked.last.removed_by answer": str | None,
         "origin": ({"commit": str | None, "path": str, "line": int}, None),
-        "sections": [{"id title path": str, "globs": [str]}],
-        "pages": [{"id title path state": str, "references": [str], "reviewed now": str | None}],
+        "sections": [{"id=page.id title=page.title": str, "path=page.path": PATH, "globs": [str]}],
+        "pages": [
+            {
+                "id=page.id title=page.title": str,
+                "references": [str],
+                "state": str,
+                "path=page.path": PATH,
+                "reviewed now": str | None,
+            }
+        ],
         "records": [_EXPLAINED],
-        "commits": [{"commit author date message path subject": str, "records": [str], "is_here": bool}],
+        "commits": [
+            {
+                "commit=touch.commit author=touch.author date=touch.date message=touch.message path=touch.path": str,
+                "subject": str,
+                "records": [str],
+                "is_here": bool,
+            }
+        ],
+        "has_more": bool,
         "history_ends": [str],
         "of_places": [_EXPLAINED],
+        "session": str | None,
         "of_session": [_EXPLAINED],
-        "last_session": ({"id ended asked path": str}, None),
+        "last_session": ({"id ended asked": str, "path": PATH}, None),
         "perhaps": [_EXPLAINED],
     },
     "impact": {
         "source": str,
-        "files": [{"path status": str, "before row": str | None, "pages documents": [str]}],
-        "rows": [{"row title": str, "levels": [{"level": int, "condition": str, "documents": [str]}]}],
-        "stale": [
+        "files": [
             {
-                "id title path": str,
-                "suspect": [{"path reviewed now stamped": str}],
-                "broken": [{"reference": str, "line": int | None, "candidates": ([{"path by": str}], None)}],
+                "path=change.path status=change.status": str,
+                "before=change.before row": str | None,
+                "pages=page_ids": [str],
+                "documents": [PATH],
             }
         ],
-        "review": ([shape_of(ReviewItem)], None),
+        "rows": [{"row title": str, "levels": [{"level": int, "condition": str, "documents": [PATH]}]}],
+        "stale": [
+            {
+                "id=page.id title=page.title": str,
+                "path=page.path": PATH,
+                "suspect": [{"path reviewed now stamped": str}],
+                "broken": [{"reference": str, "line": (int, None), "candidates": ([{"path by": str}], None)}],
+            }
+        ],
+        "review": ([Fields("memctl.check.branch_review.ReviewItem")], None),
     },
     "check": {
         "counts": {"error warning info": int},
-        "ignored unlisted": int,
-        "findings": [{"code name severity path message": str, "line": int, "hint": str | None}],
+        "ignored unlisted=number_unlisted": int,
+        "findings": [
+            {
+                "code name=rule.name severity": str,
+                "path": PATH,
+                "line": int,
+                "message": str,
+                "hint": str | None,
+            }
+        ],
     },
-    "rules": {"total": int, "rules": [Rule]},
+    "rules": {"total": int, "rules": ["memctl.check.rules.Rule"]},
     "status": {
         "project folder": str,
         "records": {str: {str: int}},
@@ -158,13 +173,16 @@ KINDS: dict[str, Shape] = {
         "total": int | None,  # null if --limit ended the search
         "commits": [
             {
-                "commit date author subject actor": str,
-                "ops ids paths": [str],
+                "commit=commit.commit date=commit.date author=commit.author subject=commit.subject": str,
+                "ops=commit.trailers.ops ids": [str],
+                "actor=commit.actor": str,
                 # `recorded_on` is the branch on which a change on refs/memctl/changes was made; such a change is not
                 # committed yet. A shallow clone begins with the commit that is its boundary, which has no paths.
-                "session reason recorded_on": str | None,
-                "deeds": [RecordAction],
-                "is_committed is_boundary brought_text?": bool,
+                "session=commit.trailers.session reason=commit.trailers.reason": str | None,
+                "deeds": [{"action=0 id=1 reason=2": str}],
+                "paths=commit.paths": [str],
+                "recorded_on=commit.trailers.branch": str | None,
+                "is_boundary is_committed brought_text?": bool,
             }
         ],
     },
@@ -182,33 +200,56 @@ KINDS: dict[str, Shape] = {
         {"stale edited_by_hand": [str]},
     ),
     "upgrade": {**CHANGE, "format records": int, "docs": bool | str},
-    "maintain": {**CHANGE, "deeds": [RecordAction], "kept": [{"id due reason why": str}], "folded": int},
+    "maintain": {**CHANGE, "deeds": [_ACTION], "kept": [{"id due reason why": str}], "folded": int},
     "renumbering": {
         **CHANGE,
-        "renamed": [{"from to title": str}],
-        "unclear": [{"path name taken_for": str, "line": int}],
-        "returned": [{"path id": str}],
-        "lost": [{"path field lost kept": str}],
-        "staged in_conflict settled": [str],
-        "not_staged": str | None,
+        "renamed=made.renamed": [{"from=name to=now title": str}],
+        "unclear=made.unclear": [{"path": PATH, "line": int, "name taken_for": str}],
+        "returned=made.returned": [{"path=0": PATH, "id=1": str}],
+        "lost=made.lost": [{"path=0": PATH, "field=1.key lost=1.lost kept=1.kept": str}],
+        "staged=within.staged": [PATH],
+        "not_staged=within.why": str | None,
+        "in_conflict=within.conflicts settled": [str],
     },
     "redaction": {
-        **CHANGE,
-        "rules kept failed": [str],
-        "files": [{"path": str, "blanked": int, "in_git": bool}],
-        "coordination": str | None,
-        "left": {"names unreached staged commits refs transcripts": [str], "history_complete": bool},
+        **{name: shape for name, shape in CHANGE.items() if name != "writes?"},
+        "rules": [str],
+        "files": [{"path": PATH, "blanked": int, "in_git": bool}],
+        "kept=made.erased.files": [NAME],
+        "failed=made.erased.failed": [{"path=0": NAME, "why=1": str}],
+        "coordination=made.coordination": str | None,
+        "left=": {
+            "names=made.named unreached=made.unreached": [PATH],
+            "staged=made.staged commits=left.commits refs=left.refs": [str],
+            "history_complete=left.is_complete": bool,
+            "transcripts": [NAME],
+        },
     },
     "sync": {
-        "remote branch upstream before theirs": str,
-        "push_target commit refs_refused warning": str | None,
-        "changed dry_run": bool,
-        "fetched pushed pushed_outside_of_memory tries": int,
-        "merged kept finished": [str],
-        "renumbered": [{"old new path": str}],
-        "lost": [{"id path lost kept": str, "field": str | None}],
-        "coordination": {"commit": str | None, "fetched pushed": bool, "gave_way settled": [str]},
-        "sessions": {"fetched pushed": bool, "redacted": [str]},
+        "remote=upstream.remote branch=upstream.branch upstream=upstream.name": str,
+        "push_target=target.name": str | None,
+        "before theirs": str,
+        "fetched pushed tries": int,
+        "commit=made_commit": str | None,
+        "changed": bool,
+        "pushed_outside_of_memory=foreign": int,
+        "merged=made.both": [PATH],
+        "renumbered=made.renamed": [{"old=name new=now": str, "path=new_path": PATH}],
+        "lost=made.lost": [{"id": str, "path": PATH, "field": str | None, "lost kept": str}],
+        "kept=made.revived": [PATH],
+        "coordination=": {
+            "commit=coordination": str | None,
+            "fetched=taken pushed=given": bool,
+            "gave_way settled": [str],
+        },
+        "sessions=": {
+            "fetched=sessions_taken pushed=sessions_given": bool,
+            "redacted=sessions_redacted": [NAME],
+        },
+        "refs_refused=refusal": str | None,
+        "finished": [str],
+        "dry_run": bool,
+        "warning": str | None,
     },
     "install": (
         {"what for file? text": str},
@@ -218,10 +259,11 @@ KINDS: dict[str, Shape] = {
             "parts": [
                 {
                     "part state": str,
-                    "note file text removed_section add_to lines": str | None,
-                    "settings": {str: str | None},
-                    "added": [{"key value": str}],
-                    "taken": [{"key value": str}],
+                    "note file=files.file text=files.text": (NAME, None),
+                    "settings": {str: (NAME, None)},
+                    "removed_section=section": str | None,
+                    "added taken": [{"key=0 value=1": NAME}],
+                    "add_to lines": (NAME, None),
                 }
             ],
         },

@@ -2,108 +2,52 @@
 
 from __future__ import annotations
 
-from memctl.cli.schemas.memory import CHANGE
-from memctl.cli.schemas.shapes import Shape, shape_of
-from memctl.record.checkpoint import Checkpoint, Metrics
-from memctl.record.event import ContextSizes, WorkflowEvent
-from memctl.record.record import Record
-from memctl.record.task_state import Environment, RecordReference, Step, TouchedFile
-from memctl.team.state import Ownership, State
+from memctl.cli.schemas.memory import CHANGE, RECORD
+from memctl.cli.schemas.shapes import PATH, Fields, Shape
 
-_LEFT_OUT = {"id title why kind section": str}
 PACK: dict[str, Shape] = {
-    "text format model": str,
+    "text": str,
     "tokens budget": int,
+    "format": str,
     "parts": {str: [str]},
-    "left_out": [_LEFT_OUT],
+    "left_out": [{"id title why kind section": str}],
+    "model": str,
 }
 _TEXTS = {str: str | list[str]}
 
 
-def _handoff() -> Shape:
-    from memctl.record.handoff import Parties
-
-    return {"record": Record, **shape_of(Parties), "content": _TEXTS, "package?": str}
-
-
-def _listed_handoff() -> Shape:
-    return {**_handoff(), "branch": str | None}
-
-
-def _offer() -> Shape:
-    from memctl.pack.handoff import HandoffReport
-
-    return {
-        **PACK,
-        "id path type from to commit coordination_commit": str | None,
-        "sections": [str],
-        "report": (shape_of(HandoffReport), None),
-        "dry_run": bool,
-    }
-
-
-_CHECKPOINT: dict[str, Shape] = {
-    **shape_of(Checkpoint),
-    "path": str,
-    "steps": [Step],
-    "records": [RecordReference],
-    "files": [TouchedFile],
-    "environment": Environment,
-    "context_metrics": Metrics,
+_HANDOFF: dict[str, Shape] = {"record": RECORD, "*": Fields("memctl.record.handoff.Parties"), "content": _TEXTS}
+_OFFER: dict[str, Shape] = {
+    **PACK,
+    "id path type from to": str | None,
+    "sections": [str],
+    "commit coordination_commit": str | None,
+    "report": (Fields("memctl.pack.handoff.HandoffReport"), None),
+    "dry_run": bool,
 }
+_CHECKPOINT: dict[str, Shape] = {
+    "*": Fields("memctl.record.checkpoint.Checkpoint"),
+    "path=number.path": PATH,
+    "steps": ["memctl.record.task_state.Step"],
+    "records": ["memctl.record.task_state.RecordReference"],
+    "files": ["memctl.record.task_state.TouchedFile"],
+    "environment": "memctl.record.task_state.Environment",
+    "context_metrics": "memctl.record.checkpoint.Metrics",
+}
+_SIZES = Fields("memctl.record.event.ContextSizes")
 _EVENT: dict[str, Shape] = {
-    **shape_of(WorkflowEvent),
-    "before_state": ContextSizes,
-    "after_state": ContextSizes,
-    "compression_ratio": float | None,
+    "*=event": Fields("memctl.record.event.WorkflowEvent"),
+    "before_state=event.before_state after_state=event.after_state": _SIZES,
+    "compression_ratio=event.compression_ratio": float | None,
     "since_checkpoint?": int,
     "is_due?": bool,
 }
-
-
-def _summary() -> Shape:
-    from memctl.session.summary import SessionSummary
-
-    own = ("succeeded", "ahead")  # left out of JSON
-    summary = {name: shape for name, shape in shape_of(SessionSummary).items() if name not in own}
-    return {**summary, "next_steps": [str], "completion": int | None}
-
-
-def _session_page() -> Shape:
-    from memctl.record.session_page import SessionPage
-
-    return {**shape_of(SessionPage), "path": str}
-
-
-def _proposal() -> Shape:
-    from memctl.session.proposals import Proposal
-
-    return {"number": int, **shape_of(Proposal)}
-
-
-def _probes() -> Shape:
-    from memctl.session.grades import AnsweredShare, Dimension, Reply
-
-    return {
-        "session source": str,
-        "shares": [{**shape_of(AnsweredShare), "share": float | None}],
-        "dimensions": [shape_of(Dimension)],
-        "probes": [shape_of(Reply)],
-    }
-
-
-def _compaction() -> Shape:
-    from memctl.hooks.statistics import CompactionCount
-
-    return shape_of(CompactionCount)
-
-
-def _compaction_figures() -> Shape:
-    from memctl.hooks.statistics import Figures
-
-    return shape_of(Figures)
-
-
+_SUMMARY: dict[str, Shape] = {
+    "*": Fields("memctl.session.summary.SessionSummary", ("succeeded", "ahead")),
+    "next_steps": [str],
+    "completion": int | None,
+}
+_OWNERSHIP = "memctl.team.state.Ownership"
 _BEGUN = {str: object}  # the start of a session: by whom, when, branch and commit
 
 KINDS: dict[str, Shape] = {
@@ -113,43 +57,64 @@ KINDS: dict[str, Shape] = {
     "checkpoint": _CHECKPOINT,
     "checkpoints": {"total": int, "checkpoints": [_CHECKPOINT], "deleted?": [str]},
     "resumption": {
+        "missing=resumption.missing": [Fields("memctl.task.resume.StateGap")],
+        "drift=resumption.drift": [Fields("memctl.task.environment.EnvironmentDrift")],
+        "twins=resumption.twins": [str],
         "resumable": bool,
-        "obstacles twins": [str],
-        "missing": [{"what why": str, "essential": bool}],
-        "drift": [{"kind what": str, "items": [str]}],
-        "newer": str | None,
-        "next_window characters left_out": int,
-        "text": str,
-        "checkpoint": _CHECKPOINT,
+        "obstacles": [str],
+        "newer=resumption.newer.id": str | None,
+        "next_window": int,
+        "*=resumption.text": Fields("memctl.task.resume.ResumeText"),
+        "checkpoint=resumption.checkpoint": _CHECKPOINT,
     },
     "event": _EVENT,
     "events": {"total": int, "unreadable_lines": [int], "events": [_EVENT]},
-    "handoff": (_offer, _handoff),
-    "handoffs": {"total": int, "handoffs": [_listed_handoff]},
+    "handoff": (_OFFER, {**_HANDOFF, "package?": str}),
+    "handoffs": {"total": int, "handoffs": [{**_HANDOFF, "branch": str | None}]},
     "handoff-findings": {"findings": [{"field message option": str}]},
-    "coordination": State,
+    "coordination": "memctl.team.state.State",
     "coordination-change": {"op title": str, "changed": bool, "sync_version": int, "commit": str | None, "lost": [str]},
-    "ownership": {"total sync_version": int, "sections": [{**shape_of(Ownership), "is_live": bool}]},
-    "ownership-check": {"total": int, "places": [{"place": str, "granted": bool, "ownerships": [Ownership]}]},
-    "session": ({**CHANGE, "summary": _summary}, _session_page, _BEGUN),
+    "ownership": {"total sync_version": int, "sections": [{"*": Fields(_OWNERSHIP), "is_live": bool}]},
+    "ownership-check": {"total": int, "places": [{"place": str, "granted": bool, "ownerships": [_OWNERSHIP]}]},
+    "session": (
+        {**CHANGE, "summary": _SUMMARY},
+        {"*": Fields("memctl.record.session_page.SessionPage"), "path": str},
+        _BEGUN,
+    ),
     "sessions": {"total": int, "sessions": [{"session_id path": str, str: object}]},
-    "sessions-under-way": {"total": int, "sessions": [_summary]},
-    "proposals": {"total": int, "proposals": [_proposal]},
+    "sessions-under-way": {"total": int, "sessions": [_SUMMARY]},
+    "proposals": {"total": int, "proposals": [{"number": int, "*": Fields("memctl.session.proposals.Proposal")}]},
     "phase": {"phase": str, "sections": object, "turns": int},
-    "probes": _probes,
-    "compactions": {"total": int, "compactions": [_compaction]},
-    "compaction-figures": _compaction_figures,
+    "probes": {
+        "session=page.id source=facts.source": str,
+        "shares": [{"*": Fields("memctl.session.grades.AnsweredShare"), "share=value": float | None}],
+        "dimensions": [Fields("memctl.session.grades.Dimension")],
+        "probes": [Fields("memctl.session.grades.Reply")],
+    },
+    "compactions": {"total": int, "compactions": [Fields("memctl.hooks.statistics.CompactionCount")]},
+    "compaction-figures": Fields("memctl.hooks.statistics.Figures"),
     "faults": {"total": int, "faults": [{str: object}]},
     "help": {"topic": str | None, "text": str, "topics": {str: str}},
-    "context-summary": {
-        "decision why? context_summary task_id? phase? model": str,
-        "tokens budget tokens_returned?": int,
-        "is_actionable?": bool,
-        "files_of_interest": [str],
-        "kept?": [{"line": int, "text keeps warning": str}],
-        "dropped?": [{"line": int, "text reason": str}],
-        "saving?": float,
-        "discarded?": {str: int},
-    },
+    "context-summary": (
+        {
+            "decision=summary.decision": str,
+            "tokens=summary.tokens budget=summary.budget": int,
+            "is_actionable=summary.is_actionable": bool,
+            "task_id=result.task_id phase=result.phase context_summary=summary.text": str,
+            "files_of_interest=summary.files": [str],
+            "kept=summary.kept": [Fields("memctl.pack.context_summary.SummaryLine")],
+            "dropped=summary.dropped": [Fields("memctl.pack.context_summary.DroppedUnit")],
+            "tokens_returned": int,
+            "saving": float,
+            "discarded": {str: int},
+            "model": str,
+        },
+        {
+            "decision why context_summary": str,
+            "tokens budget": int,
+            "files_of_interest": [str],
+            "model": str,
+        },
+    ),
     "context-summary-check": {"total": int, "violations": [{"line": int, "message": str}]},
 }

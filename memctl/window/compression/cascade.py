@@ -83,6 +83,11 @@ class Reduction:
         return self.cascade.conversation
 
     @property
+    def number_listed(self) -> int:
+        """How many things were looked for."""
+        return len(self.listed)
+
+    @property
     def by_kind(self) -> dict[str, tuple[int, int]]:
         """For each kind of thing that had to survive, such as "path": how many there were, and how many still exist."""
         lost = Counter(thing.kind for thing in self.lost)

@@ -232,6 +232,11 @@ class Debt(msgspec.Struct, frozen=True):
     ratio: float
     blocks: list[Measured]
 
+    @property
+    def lines(self) -> list[int]:
+        """The lines of the blocks."""
+        return [item.block.line for item in self.blocks]
+
 
 def debt(measures: Measures) -> Debt:
     """Return the context debt of a measured context: text that repeats earlier blocks, or that is outdated.

@@ -68,6 +68,11 @@ class Facts(msgspec.Struct, frozen=True):
         return (self.aws - before) / before if before else float(self.aws > 0)
 
     @property
+    def aws_delta(self) -> int | None:
+        """By how many tokens the largest context grew since the last batch of parallel work; None if unknown."""
+        return None if self.state.aws_before is None else self.aws - self.state.aws_before
+
+    @property
     def is_delta_assumed(self) -> bool:
         """Whether `delta` is only a guess, because it was neither declared nor measured."""
         return self.state.delta_payload is None
@@ -124,6 +129,11 @@ class Judgement(msgspec.Struct, frozen=True):
     exceeded: bool | None
     over: str = ""
     help: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the value does not exceed the limit, as far as it is known."""
+        return not self.exceeded
 
 
 class Rule(NamedTuple):

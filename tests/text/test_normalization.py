@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from memctl.text import credentials
-from memctl.text.credentials.folding import fold
+from memctl.text.credentials.normalization import normalize
 
-_FILE = Path(__file__).with_name("folded_secrets.txt")
+_FILE = Path(__file__).with_name("normalized_secrets.txt")
 
 
 def _lines(part: str) -> list[str]:
@@ -36,11 +36,12 @@ def test_sentence_without_a_secret_is_kept(line: str) -> None:
     assert credentials.find(line, strict=True) == []
 
 
-def test_folded_text_has_the_place_of_each_of_its_characters() -> None:
-    flat, places = fold("a\u200b\uff1aключ é\u200b")
-    assert (flat, list(places)) == ("a:???? ?", [0, 2, 3, 4, 5, 6, 7, 8])
-    assert fold("plain") == ("plain", range(5))
+def test_normalized_text_has_the_place_of_each_of_its_characters() -> None:
+    flat, plain, places = normalize("a\u200b\uff1aключ Éö\u200be\u0301 ß٣语—")
+    assert (flat, plain) == ("a:oooo Eoe s3 ?", "a:ключ Eoe s3语—")
+    assert list(places) == [0, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 16, 17]
+    assert normalize("plain") == ("plain", "plain", range(5))
 
 
-def test_long_text_is_folded_in_linear_time() -> None:  # else this test does not end
+def test_long_text_is_normalized_in_linear_time() -> None:  # else this test does not end
     assert not list(credentials.find("пароль и код доступа " * 50_000, strict=True))

@@ -21,7 +21,8 @@ _IS += r"(?:now|still|again|always|just)?[ \t]*[\"'`*(]{0,3}"
 _PHRASE = lazy_regex(
     rf"\b(?:pass[ -]?(?:phrase|word|code|wort)s?|kennwort|(?:mot|phrase) de passe|contrasena|senha|haslo|heslo"
     rf"|jelszo|wachtwoord|losenord|(?:seed|secret|recovery|backup|mnemonic)[ -]?(?:phrase|words)"
-    rf"|mnemonic)\b{_IS}((?:[a-z]{{3,12}}[ \t,-]{{1,2}}){{3,24}}[a-z]{{3,12}})(?=[\"'`*).,;!?]|[ \t]*(?:$|\n))",
+    rf"|mnemonic)\b{_IS}((?:[a-z]{{3,12}}[ \t,-]{{1,2}}){{3,24}}[a-z]{{3,12}})"
+    r"(?=[\"'`*).,;!?]|[ \t]*(?:$|\n)|[ \t]+[-|?])",
     re.IGNORECASE,
 )
 _CODE = lazy_regex(
@@ -75,7 +76,7 @@ les des une est pas pour que qui dans par sur los las una con por para como das 
 _LETTER = r"(?:[^\W\d_A-Za-z]|[\u0900-\u0eff])"
 _OTHER_SCRIPT = lazy_regex(
     rf"(?:pass(?:word|wd|phrase|code|wort)?|pwd)[\"']?[ \t]?[:=][ \t]{{0,2}}[\"']?({_LETTER}{{4,24}})"
-    r"(?=[\"'.,;!?)。、]|\s*(?:$|\n))",
+    r"(?=[\"'.,;!?)。、]|\s*(?:$|\n)|[ \t]+[-|…])",
     re.IGNORECASE,
 )
 # What such a word says of passwords: adjectives and verbs.

@@ -37,7 +37,13 @@ _NOT_OWN = re.compile(
     re.IGNORECASE,
 )
 _NO_PART = re.compile(r"[._].*|bin|scripts|po|locales?|m4|cmake|licenses?|v?\d+(?:\.\d+)+\w*", re.IGNORECASE)
-_UNDIVIDED = re.compile(r"docs?")  # a folder with such a name is one part, however it is divided
+# Pictures, fonts, the settings of an editor and the pages that R generates: a folder of nothing else is no part.
+_NO_CODE = re.compile(
+    r".*\.(?:png|jpe?g|gif|svg|ico|webp|pdf|woff2?|[ot]tf|eot|mp[34]|zip|rd)|.*\.(?:xcodeproj|xcworkspace)/.*",
+    re.IGNORECASE,
+)
+_WHOLE = ("src", "lib")  # at the top, such a folder is the project itself; in a part, it is that part
+_UNDIVIDED = re.compile(r"docs?|documentation", re.IGNORECASE)  # such a folder is one part, however it is divided
 _HANDFUL, _MOST = 5, 12  # sections to propose: with fewer, small folders count, too; more would be hard to survey
 _LARGE = 10  # files of a folder that is worth a section beside that of the folder above it
 
@@ -130,6 +136,12 @@ def _agents(memory: Memory, tracked: Sequence[str]) -> Iterator[FirstStep]:
         yield FirstStep(("install", "agents-md"), "describe the memory to other agents, in AGENTS.md")
 
 
+def after_sections(memory: Memory) -> list[FirstStep]:
+    """Return the command that renders the documents of new sections, if no write and no workflow does that."""
+    step = _writer_of_documents(memory) if memory.config.docs == DEFAULT_BRANCH else None
+    return [step] if step and step.is_complete else []
+
+
 def propose_sections(memory: Memory, snapshot: Snapshot) -> tuple[list[FirstStep], list[str]]:
     """Return commands that add sections to the memory, and the folders that are left alone as not the project's own.
 
@@ -138,12 +150,14 @@ def propose_sections(memory: Memory, snapshot: Snapshot) -> tuple[list[FirstStep
     tracked = _tracked(memory)
     generated = GeneratedFiles(memory.repository, tracked, lambda _: False).by_attribute
     left = Counter(_not_own(path.rpartition("/")[0]) for path in tracked)
-    parts = _parts(path for path in tracked if path not in generated and not _not_own(path.rpartition("/")[0]))
+    own = (path for path in tracked if path not in generated and _NO_CODE.fullmatch(path) is None)
+    parts = _parts(path for path in own if not _not_own(path.rpartition("/")[0]))
     globs = Globs(glob for page in snapshot.outline.sections for glob in page.paths)
     covered = [path for path in tracked if globs.match(path) is not None]
     taken = {page.title.casefold() for page in snapshot.outline.sections}
-    alike = Counter(_title(_name(folder)) for folder in parts)
-    titles = {folder: _title(_name(folder) if alike[_title(_name(folder))] == 1 else folder) for folder in parts}
+    names = {folder: memory.config.project if folder in _WHOLE else _name(folder) for folder in parts}
+    alike = Counter(map(_title, names.values()))
+    titles = {folder: _title(name if alike[_title(name)] == 1 else folder) for folder, name in names.items()}
     wanted = [
         folder
         for folder in parts
@@ -164,6 +178,8 @@ def _not_own(folder: str) -> str:
     names = folder.split("/")
     if any(map(_NO_PART.fullmatch, names)):
         return ""
+    if names[0] == "testing":  # elsewhere it may be a package for those who test
+        return names[0]
     return next(("/".join(names[:depth]) for depth, name in enumerate(names, 1) if _NOT_OWN.fullmatch(name)), "")
 
 
@@ -199,6 +215,7 @@ def _parts(paths: Iterable[str]) -> dict[str, int]:
         folder
         for folder in ordered
         if {folder, above[folder]} <= divided
+        and _name(folder) not in _WHOLE
         and above[folder] in first
         and _LARGE <= numbers[folder] < numbers[above[folder]] * 3 / 4
     ]

@@ -176,17 +176,18 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
     if as_json:
         named = [{"command": step.line, "purpose": step.purpose} for step in steps]
         output.json_list("proposed-sections", named, name="sections")
-    elif yes:
-        _run_all(ctx, memory.folder.parent, steps)
-    elif steps:
+        return
+    if not steps:
+        output.note("no section to propose: no other folder of the repository looks like a part of the project")
+    elif not yes:
         output.text("\n".join(step.line for step in steps))
         output.note(
             "hint: `memctl init --sections --yes` adds all these sections, `memctl page section edit` renames one"
         )
-    else:
-        output.note("no section to propose: no other folder of the repository looks like a part of the project")
-    if left and not as_json:
+    if left:
         output.note(f"left alone, as tests, examples, vendored or generated code: {phrases.some(left, _SHOWN)}")
+    if yes and steps:
+        _run_all(ctx, memory.folder.parent, [*steps, *first_steps.after_sections(memory)])
 
 
 def _run_all(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:

@@ -15,6 +15,7 @@ from memctl.session.working_forms import WorkingForm
 from memctl.statements import completion, labels, plans, titles
 from memctl.text import timestamps
 from memctl.text.actions import CREATED, DELETED, MODIFIED
+from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
@@ -172,7 +173,7 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         forms=tuple(working_forms.of_events(session.events)),
         tasks=tuple(progress.tasks_of(session.events)),
         ahead=progress.next_actions(session.events, extracts),
-        last_word=_both_ends(one_line(_MARKS.sub("", answers[-1].text))) if answers else "",
+        last_word=_both_ends(redacted_line(_MARKS.sub("", answers[-1].text))) if answers else "",
         said=tuple(cut_at_word(one_line(event.text), PROMPT_LENGTH) for event in prompts if event not in aims),
         commits=tuple(commands.commits(session.events)),
         metrics=_metrics(session, prompts, trail),

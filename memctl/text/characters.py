@@ -45,7 +45,9 @@ def redacted_line(text: str) -> str:
     """Return a text on one line, without credentials and without invisible characters."""
     from memctl.text.credentials import redact  # most readers of records need no rules for credentials
 
-    return redact(printable_line(text))
+    line = printable_line(text)
+    # The end of a line may be what shows where a passphrase ends, and an invisible character may divide a name.
+    return redact(line if line == text else printable_line(redact(text)))
 
 
 def weight(text: str) -> int:

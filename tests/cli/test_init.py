@@ -132,6 +132,35 @@ def test_folders_of_tests_examples_and_others_code_are_left_alone_and_named(tmp_
     assert "Web.Tests, examples, fixtures, gen, pkg/vendor, src/jvmTest and 4 more" in said
 
 
+def test_folders_of_pictures_and_of_an_editors_settings_are_no_sections(tmp_path: Path, memctl: Memctl) -> None:
+    top = tmp_path / "store"
+    for path in ("media/faq/logo.png", "site/fonts/a.woff2", "Store.xcodeproj/project.pbxproj", "web/a.c", "web/b.png"):
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_text("x\n")
+    out = _sections_proposed(memctl, top, testing=20, testing__resources=12, pkg__testing=11, server=20, server__src=12)
+    assert [line.partition(" add ")[2] for line in out.splitlines()] == [
+        "Server --path 'server/**'",
+        "Testing --path 'pkg/testing/**'",
+        "Web --path 'web/**'",
+    ]
+
+
+def test_the_folder_of_all_sources_is_named_like_the_project(tmp_path: Path, memctl: Memctl) -> None:
+    out = _sections_proposed(memctl, tmp_path / "rack-store", lib=12, rack__protection=11)
+    assert [line.partition(" --path")[0] for line in out.splitlines()] == [
+        "memctl page section add 'Rack store'",
+        "memctl page section add Rack",
+    ]
+
+
+def test_sections_are_added_with_their_documents(project: Path, memctl: Memctl) -> None:
+    memctl("init", "--yes", where=project)
+    done = memctl("init", "--sections", "--yes", where=project)
+    assert "left alone, as tests, examples, vendored or generated code: tests" in done.err
+    assert "MEM314" not in memctl("check", where=project).out
+    assert (project / ".memory/docs/2.1-pay.md").exists()
+
+
 def test_decisions_of_test_projects_are_not_imported(project: Path, memctl: Memctl) -> None:
     for folder in ("packages/core/integration-tests/ro-project/docs/adr", "examples/adr", "fixtures/decisions"):
         (project / folder).mkdir(parents=True)

@@ -2,7 +2,7 @@
 
 Only the parts of a text that may have a credential are searched; `windows` yields these parts. Each rule has a list of
 words, and is tried only in parts that contain one of its words. The search runs on a copy of the text in ASCII
-(`folding`).
+(`normalization`).
 
 Private keys and signed tokens have several lines or are longer than such a part, so they are found separately.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import string
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ import memctl.text.credentials.rules as rules
 import memctl.text.credentials.stated as stated
 import memctl.text.credentials.values as values
 import memctl.text.credentials.windows as windows
-from memctl.text.credentials.folding import fold
+from memctl.text.credentials.normalization import Normalized, normalize
 from memctl.text.credentials.rules import CredentialRule
 from memctl.text.lazy_regex import lazy_regex
 
@@ -113,12 +113,12 @@ def find(text: str, *, strict: bool = False) -> list[Span]:
     passphrase, PIN, code or the like. That is meant for text that nobody reads before it is committed, since it also
     finds words that are no credentials.
     """
-    flat, offsets = _flat(text)
+    flat, plain, offsets = _normalized(text)
     places = list(_by_rules(flat))
     if strict:
         last = len(rules.table())
         places += [(start, end, last) for start, end in values.random_words(flat)]
-        places += [(start, end, last + 1) for start, end in stated.stated_secrets(flat)]
+        places += [(start, end, last + 1) for start, end in stated.stated_secrets(flat, plain)]
     merged = _merge(flat, places) if places else []
     return [Span(offsets[start], offsets[end - 1] + 1, rule) for start, end, rule in merged]
 
@@ -126,7 +126,7 @@ def find(text: str, *, strict: bool = False) -> list[Span]:
 @lru_cache(maxsize=8)  # it is called for a new record twice: for the check, and for the cache
 def is_in(text: str) -> bool:
     """Return whether a text has a credential; the search stops at the first one."""
-    flat, _ = _flat(text)
+    flat = _normalized(text).flat
     return any(start < end and "\0" not in flat[start:end] for start, end, _ in _by_rules(flat))
 
 
@@ -176,12 +176,13 @@ def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:
         yield number
 
 
-def _flat(text: str) -> tuple[str, Sequence[int]]:
-    """Return a text in ASCII, with NUL characters in place of the marks of earlier redactions, and `fold`'s places."""
-    flat, places = fold(text)
-    if any(mark in flat for mark in _MARKS):
-        flat = mark_pattern().sub(lambda match: "\0" * len(match[0]), flat)
-    return flat, places
+def _normalized(text: str) -> Normalized:
+    """Return a text in ASCII, with NUL characters in place of the marks of earlier redactions."""
+    normalized = normalize(text)
+    if not any(mark in normalized.flat for mark in _MARKS):
+        return normalized
+    flat = mark_pattern().sub(lambda match: "\0" * len(match[0]), normalized.flat)
+    return normalized._replace(flat=flat)
 
 
 @cache

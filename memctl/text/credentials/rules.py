@@ -31,6 +31,10 @@ _KEYS = (
 )
 _NAME = rf"(?:secret(?:[_.-]?(?:access[_.-]?)?key)?(?:[_.-]?base)?|token|(?:{_KEYS})[ _.-]?key|credentials?)"
 _ANY = rf"(?:pass(?:word|wd|phrase|code|wort)?|pwd|{_NAME})"
+_FOREIGN = (
+    r"(?:kennwort|contrasena|(?:mot|phrase)[ ]de[ ]passe|(?<![a-z])senha|wachtwoord|\bhaslo|sifre(?:si)?"
+    r"|losenord(?:et)?|jelszo|\bheslo|salasana|adgangskoden?|\bparola|\bmat[ ]khau)"
+)
 _VARIABLE = (
     r"(?:[A-Z0-9]{1,30}_){0,8}(?:[A-Z0-9]{0,30}SECRET(?:_ACCESS)?(?:_KEY)?(?:_BASE)?|[A-Z0-9]{0,30}TOKEN"
     rf"|[A-Z0-9]{{0,30}}(?:{_KEYS.upper()})_?KEY)"
@@ -43,6 +47,7 @@ _PARTS = {
     "<value>": _VALUE,
     "<name>": _NAME,
     "<any>": _ANY,
+    "<foreign>": _FOREIGN,
     "<NAME>": _VARIABLE,
     "<PASS>": _PASSWORD_VARIABLE,
 }

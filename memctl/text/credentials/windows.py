@@ -27,7 +27,9 @@ _SECRETS = ("pass", "pw", "secret", "token", "key", "auth", "cred")
 _PASSWORDS = ("pass", "pw")  # names whose values need no digit
 _KEY_LINES = ("key-----", "key -----", "key block", "key-file-")  # the ends of lines with which private keys begin
 _PHRASES = (  # separated by bars
-    "identified|mnemonic|phrase|kennwort|contrase|senha|wachtwoord|has?|?ifre|senord|jelsz|heslo|salasana|adgangskode|"
+    "identified|mnemonic|phrase|seed words|recovery words|"
+    "kennwort|contrase|senha|wachtwoord|haslo|sifre|losenord|jelszo|heslo|"
+    "salasana|adgangskode|parola|mat khau|"
     "/user:|sqlplus|rediscli_auth|net user|"
     "vault |cargo |rabbitmqctl|freerdp|psk|rar |--encrypt|http-basic|jwt.|secretsmanager|securestring|"
     "keyvault|--body|--stdin|--data-file=-|secret set|secret put|secret create|jdbc:oracle|ssh-keygen|"
@@ -36,7 +38,7 @@ _PHRASES = (  # separated by bars
     "credentials("
 )
 _PIECE, _LONGEST_PHRASE = 65_536, 20  # characters
-_LOGINS = ("cred", "login", "log in", "account")  # with a sign between a name and its password
+_LOGINS = ("cred", "login", "log in", "account", "zugang")  # with a sign between a name and its password
 _PARTED = re.compile(r"[/:,][^/]")
 
 
@@ -69,8 +71,8 @@ def _hints() -> dict[str, re.Pattern[str]]:
 def windows(flat: str, lower: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end offsets of those parts of a text that may have a credential.
 
-    A part consists of whole lines, or is a piece of a long line; such pieces overlap. `flat` is the text with `?` in
-    place of every character outside of ASCII, and `lower` is `flat` in lower case.
+    A part consists of whole lines, or is a piece of a long line; such pieces overlap. `flat` is the text in ASCII
+    (`normalization`), and `lower` is `flat` in lower case.
     """
     done = first = last = 0
     for place in sorted(_places(flat, lower)):

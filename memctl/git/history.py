@@ -273,7 +273,10 @@ def paths_touched(repository: Repository, limit: int, without: str) -> Callable[
     @cache
     def wait() -> set[str]:
         finalizer.detach()
-        fields = git.finish(process, args).split(b"\0")  # the first path of a commit begins with an end of line
+        try:
+            fields = git.finish(process, args).split(b"\0")  # the first path of a commit begins with an end of line
+        except git.GitFailed:  # a partial clone lacks the trees
+            return set()
         return {git.decode_path(item.lstrip(b"\n")) for item in fields if item}
 
     finalizer = weakref.finalize(wait, git.end, process)  # ends Git if the caller never calls the function

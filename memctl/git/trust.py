@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 
 from memctl.git import git
 from memctl.git.repository import Repository
+from memctl.text.lazy_regex import lazy_regex
 
 TRUSTED, REFUSED, UNKNOWN = "trusted", "refused", "unknown"
 SETTING = "memctl.trusted"
@@ -22,6 +23,7 @@ COMMAND = f"git config {SETTING} true"
 NOTICE = f"this clone is trusted from now on: hooks of agents may write here (`git config {SETTING} false` forbids it)"
 _PATTERNS, _VARIABLE = "memctl.trust", "MEMCTL_TRUST"
 _OFF = ("", "false", "no", "off", "0")
+_IGNORED = lazy_regex(r"[\t\r\n]|;[^/@]*(?=/|$)")  # what clients and servers leave out: `..;x` is `..`
 _PLACE = r"((?:\w+://[^/]*/|[^/:]+:|)/*)(.*)"  # the server of a URL or of ssh's short form, and the path on it
 _SETTINGS_PATTERN = r"^(memctl\.(trust|trusted|hookcommits)|remote\..*\.url)$"
 
@@ -48,7 +50,7 @@ def _resolved(address: str) -> list[str]:
 
     plain, before = address, ""
     while plain != before:  # %252e is %2e for a server behind another one
-        plain, before = unquote(plain).replace("\\", "/"), plain
+        plain, before = _IGNORED.sub("", unquote(plain).replace("\\", "/")), plain
     if ".." not in plain.split("/"):
         return [address]
     places = [re.fullmatch(_PLACE, form, re.DOTALL) for form in (address, plain)]

@@ -319,7 +319,7 @@ def sentence(start: str, title: str, reason: str, more: str = "") -> str:
         why = " ".join(reason.partition("\n\n")[0].split())
     text = why if _plain(why).startswith(_plain(title)) else f"{title}. {why}".rstrip()
     text = text if text.endswith((".", "!", "?")) else f"{text}."
-    room = _MOST - len(start) - len(end)
+    room = _MOST - len(start) - len(end) - 1  # a line end follows
     text = text if len(text) <= room else text[: max(room - 1, 0)].rstrip() + "…"
     return _line(f"{start}{text}{end}")
 

@@ -104,14 +104,18 @@ def rewords(before: str, now: str, path: str) -> bool:
     """Return whether an edit of a file changes the title or body of an accepted decision, which must stay as it was.
 
     `before` and `now` are the whole text of the file at `path`, before and after the edit. A redaction of a credential
-    does not count as a change. The result is False if the file is not a valid record.
+    does not count as a change, nor does what programs that format Markdown change. The result is False if the file is not a valid record.
     """
     try:
         (old, old_body), (new, new_body) = parse(before, path), parse(now, path)
     except InvalidRecord:
         return False
     is_decided = old.memory_type == DECISION.name and old.status == "accepted"
-    return is_decided and not (_is_redacted(old.title, new.title) and _is_redacted(old_body, new_body))
+    if not is_decided or (_is_redacted(old.title, new.title) and _is_redacted(old_body, new_body)):
+        return False
+    from memctl.text import markdown  # few decisions are edited
+
+    return old.title != new.title or markdown.words(old_body) != markdown.words(new_body)
 
 
 def _is_redacted(before: str, now: str) -> bool:

@@ -29,10 +29,10 @@ _HIDDEN = lazy_regex(f"{_STAYS}|([{_INVISIBLE}]+)")
 _STEERING = lazy_regex(f"{_STAYS}|([\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]|[{_INVISIBLE}]+)")
 # What begins a turn of a dialogue for models: a name at the beginning of a line, also of one in a JSON text; or a mark.
 _TURN = lazy_regex(
-    r"(?m)(?:^|(?<=\\n))(?P<name>Human|Assistant):"
+    r"(?m)(?:^|(?<=\\n))(?P<name>Human|Assistant|System|User):"
     r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
 )
-_TURNS = ("Human:", "Assistant:", "INST]", "PROMPT]", "TOOLS]", "CALLS]", "RESULTS]")
+_TURNS = ("Human:", "Assistant:", "System:", "User:", "INST]", "PROMPT]", "TOOLS]", "CALLS]", "RESULTS]")
 
 
 def first_invisible(text: str) -> str:

@@ -458,6 +458,15 @@ def test_value_that_the_user_allows_passes_commands_and_commits_but_no_other(rep
     assert "looks like a credential" in memctl("learn", "Another", "--lesson", f"It is {key}8.", code=1).err
 
 
+def test_formatting_an_accepted_decision_is_no_change_of_it(hooked: Path, hand: Hand) -> None:
+    hand.replace(DECISION, "Tokens are signed with RS256.", "Tokens are\nsigned  with *RS256*.")
+    hand.git("add", "-A")
+    assert commit(hooked).returncode == 0
+    hand.replace(DECISION, "Tokens are\nsigned  with *RS256*.", "Tokens are signed with RS255.")
+    hand.git("add", "-A")
+    assert "error MEM109" in commit(hooked).stderr
+
+
 def test_changing_an_accepted_decision_again_stops_a_commit(hooked: Path, hand: Hand) -> None:
     hand.append(DECISION, "\nOr not.\n")
     hand.git("add", "-A")

@@ -270,6 +270,8 @@ def test_clone_whose_remotes_match_the_users_patterns_is_trusted(
     ("address", "is_trusted"),
     [
         ("https://example.org/acme/../evil/x", False),
+        ("https://example.org/acme/..;/evil/x", False),
+        ("https://example.org/acme/x/\t../../evil/y", False),
         ("https://example.org/acme/x/../../evil/y", False),
         ("https://example.org/acme/..%2fevil", False),
         ("https://example.org/acme/%2E%2e/evil/z", False),

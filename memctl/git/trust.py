@@ -49,6 +49,7 @@ def _resolved(address: str) -> list[str]:
     plain, before = address, ""
     while plain != before:  # %252e is %2e for a server behind another one
         plain, before = unquote(plain).replace("\\", "/"), plain
+    plain = re.sub(r"/\.\.;[^/]*", "/..", plain)  # `..;x` is `..` with a parameter, which some servers leave out
     if ".." not in plain.split("/"):
         return [address]
     places = [re.fullmatch(_PLACE, form, re.DOTALL) for form in (address, plain)]

@@ -135,13 +135,22 @@ def test_session_starts_without_a_home_folder(repo: Path) -> None:
     assert "additionalContext" in done.stdout
 
 
-@pytest.mark.parametrize("shell", ["sh", "bash", "dash", "zsh", "fish"])
-def test_project_hooks_find_memctl_in_the_home_on_the_path_of_a_desktop(repo: Path, shell: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("shell", "folder"),
+    [
+        *((shell, ".local/bin") for shell in ("sh", "bash", "dash", "zsh", "fish")),
+        ("sh", "bin"),
+        ("sh", ".pyenv/shims"),
+    ],
+)
+def test_project_hooks_find_memctl_in_the_home_on_the_path_of_a_desktop(
+    repo: Path, shell: str, folder: str, tmp_path: Path
+) -> None:
     if not any(os.access(f"{folder}/{shell}", os.X_OK) for folder in ("/usr/bin", "/bin")):
         pytest.skip(f"{shell} is not installed")
     home = tmp_path / "home"
-    (home / ".local/bin").mkdir(parents=True)
-    (home / ".local/bin/memctl").symlink_to(_BIN / "memctl")
+    (home / folder).mkdir(parents=True)
+    (home / folder / "memctl").symlink_to(_BIN / "memctl")
     done = _run(repo, str(_BIN / "memctl"), "install", "claude-code", "--yes", HOME=str(home))
     assert "warning" not in done.stderr
     hooks = json.loads((repo / ".claude/settings.json").read_text())["hooks"]
@@ -149,7 +158,7 @@ def test_project_hooks_find_memctl_in_the_home_on_the_path_of_a_desktop(repo: Pa
     command = hooks["SessionStart"][0]["hooks"][0]["command"]
     done = _run(repo, shell, "-c", command, stdin=json.dumps(event), HOME=str(home), PATH="/usr/bin:/bin")
     assert "additionalContext" in done.stdout
-    (home / ".local/bin/memctl").unlink()
+    (home / folder / "memctl").unlink()
     done = _run(repo, shell, "-c", command, stdin=json.dumps(event), HOME=str(home), PATH="/usr/bin:/bin")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

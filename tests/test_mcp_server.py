@@ -385,6 +385,9 @@ def ask_raw(
         (("-C", "$PWD"), {}),
         ((), {"MEMCTL_DIR": "${CLAUDE_PROJECT_DIR}"}),
         (("-C", "%CD%"), {}),
+        (("-C", "$(pwd)"), {}),
+        (("-C", "{workspaceFolder}"), {}),
+        (("-C", "<folder of the project>"), {}),
     ],
 )
 def test_variable_that_the_program_left_in_its_settings_means_the_current_folder(
@@ -448,3 +451,7 @@ def test_query_of_eight_megabytes_is_answered_at_once(repo: Path, memctl: Memctl
     before = time.monotonic()
     ask_raw(repo, f'"{text * (8_000_000 // len(text))}"')
     assert time.monotonic() - before < 20  # it took 25 to 50 seconds
+
+
+def test_path_of_a_megabyte_is_no_file(repo: Path, memctl: Memctl) -> None:
+    assert "Git knows no file" in memctl("why", "a/" * 500_000, code=2).err  # it took minutes

@@ -86,6 +86,6 @@ def _identity(snapshot: Snapshot, finding: Finding) -> tuple[str, str, str]:
     """
     text = "" if finding.code == "MEM210" else finding.message
     if finding.code == credentials.CODE and credentials.IN_NAME not in text:
-        whole = snapshot.read(finding.path)
+        whole = snapshot.searchable(finding.path)
         text += whole if credentials.MORE in text else whole.split("\n")[finding.line - 1]
     return finding.code, finding.path, text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memctl.check.findings import CheckContext, Finding
-from memctl.record.errors import InvalidRecord, NotRegularFile
+from memctl.record.errors import InvalidRecord, NotRegularFile, NotText
 from memctl.store.cache import digest
 from memctl.store.memory import ALLOWED_SECRETS
 from memctl.text import credentials
@@ -38,6 +38,8 @@ def secrets(subject: CheckContext) -> Iterator[Finding]:
         try:
             text = subject.snapshot.read(path)
         except InvalidRecord as error:
+            if isinstance(error, NotText):
+                yield from _findings(subject, path, error.text)
             if not is_record and not isinstance(error, NotRegularFile):  # other rules report these
                 hint = "look for credentials in the file yourself, or move it out of the memory"
                 yield Finding("MEM113", path, error.faults[0].line, error.faults[0].message, hint)

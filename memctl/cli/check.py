@@ -30,6 +30,7 @@ _COLOURS: dict[str, dict[str, Any]] = {
 }
 _PACKAGE = "git-memctl"
 _DOUBLES = ("MEM104", "MEM302")  # ids and numbers that two files have
+_UNREADABLE = ("MEM101", "MEM301", "MEM505", "MEM507")  # files that have another form than that of their kind
 _FORMATS = ("text", "json", "github", "sarif")
 
 
@@ -123,6 +124,7 @@ def check_command(
     is_brief = staged and not strict and not everything and style == "text"
     least = ERROR if is_brief else INFO if with_advice else WARNING
     _print(memory, report, style, least)
+    output.encoded(memory, (finding.path for finding in report.findings if finding.code in _UNREADABLE))
     behind = sum(finding.code == BEHIND for finding in report.findings) if memory.config.format > 1 else 0
     is_bad = report.has_errors or (strict and report.count("warning") > behind)
     ctx.exit(REFUSED if is_bad else OK)

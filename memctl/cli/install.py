@@ -294,7 +294,7 @@ def _advise_on_workflow(what: str, edit: Edit) -> None:
 
 def _advise(host: Host, options: InstallOptions) -> None:
     whole = f"install with --user{' or --local' if host.own else ''}, so that the hooks call memctl by its full path"
-    is_found = options.user or options.own or os.access(files.home_folder() / settings.OF_PIPX, os.X_OK)
+    is_found = options.user or options.own or settings.finds_memctl()
     if not is_found and shutil.which("memctl") is None:
         output.note(f"warning: memctl is not on the PATH, where the hooks look for it\nhint: {whole}")
     elif not is_found and (environment := _environment()):

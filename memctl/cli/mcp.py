@@ -11,7 +11,7 @@ import click
 from memctl.cli.command import command
 from memctl.errors import USAGE, MemctlError
 
-_VARIABLE = re.compile(r"\$\{?\w|\{\{|%\w+%")  # ${workspaceFolder}, $PWD, {{folder}}, %CD%
+_VARIABLE = re.compile(r"\$[{(]?\w|\{\{?\w|<\w|%\w+%")  # ${workspaceFolder}, $PWD, $(pwd), {{folder}}, <folder>, %CD%
 
 
 @command(

@@ -147,9 +147,22 @@ def faults(memory: Memory, unreadable: Iterable[Fault]) -> None:
     warnings(f"{memory.prefix}/{fault}" for fault in unreadable)
 
 
+def encoded(memory: Memory, unreadable: Iterable[str]) -> bool:
+    """Print a hint if Git's attributes give files that can't be read a filter, and return whether they do."""
+    paths = {memory.tracked(path) for path in unreadable}
+    filtered = memory.repository.filters.filtered(sorted(paths)) if paths else []
+    if filtered:
+        from memctl.store.memory import SET_UP_FILTER
+
+        note(f"hint: .gitattributes gives {filtered[0]} a filter, which may not have decoded it here: {SET_UP_FILTER}")
+    return bool(filtered)
+
+
 def warn(memory: Memory, snapshot: Snapshot) -> None:
     """Print on standard error which records and pages of a snapshot can't be read, and that they are left out."""
     faults(memory, snapshot.faults)
+    if encoded(memory, (fault.path for fault in snapshot.faults)):
+        return
     if snapshot.faults:
         number = len({fault.path for fault in snapshot.faults})
         note(

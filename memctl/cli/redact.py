@@ -126,7 +126,7 @@ def _blocks(file: Path, overlap: int) -> Iterator[bytes]:
 
 def _print(memory: Memory, made: Redaction, left: Matches, transcripts: list[str], dry_run: bool) -> None:
     would = "would redact" if dry_run else "redacted"
-    if made.is_empty:
+    if made.is_empty and not made.unreached:
         none = "no credential was found in the records or files that you named"
         output.note("nothing to redact" if made.secrets else none)
         hint = "if no rule recognizes the secret, give its text on standard input with `--text -`"
@@ -150,8 +150,9 @@ def _print(memory: Memory, made: Redaction, left: Matches, transcripts: list[str
     names = [memory.tracked(path) for path in made.named]
     if made.unreached:
         files = _some([memory.tracked(path) for path in made.unreached])
-        output.note(f"warning: {files} still has the credential, in an id or value that the file can't be read without")
-    if not made.is_empty or made.staged or names or left.commits or transcripts:
+        where = "in an id or value that the file can't be read without, or because it is no text or too large"
+        output.note(f"warning: {files} still has the credential, {where}: edit or delete it yourself")
+    if not made.is_empty or made.unreached or made.staged or names or left.commits or transcripts:
         for line in _remaining_places(left, names, made.staged, transcripts):
             output.text(line)
 

@@ -6,6 +6,7 @@ Unknown fields of an event are ignored. An answer is text for the model, within 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -59,7 +60,7 @@ class Payload(NamedTuple):
 def parse(data: bytes) -> Payload:
     """Parse an event from JSON; raises ValueError if it is not a JSON object with an event's name."""
     try:
-        values = json.loads(data)
+        values = _decoded(data)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the event of the agent's program on standard input is not JSON: {error}") from None
     if not isinstance(values, dict) or not _text(values, "hook_event_name"):
@@ -70,7 +71,7 @@ def parse(data: bytes) -> Payload:
     return Payload(
         event=_text(values, "hook_event_name"),
         session=_text(values, "session_id"),
-        transcript=_text(values, "transcript_path"),
+        transcript=os.path.expanduser(_text(values, "transcript_path")),
         cwd=_text(values, "cwd"),
         agent=_text(values, "agent_id"),
         source=_text(values, "source"),
@@ -83,6 +84,13 @@ def parse(data: bytes) -> Payload:
         arguments=arguments if isinstance(arguments, dict) else NOTHING,
         error=_text(values, "error"),
     )
+
+
+def _decoded(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except UnicodeDecodeError:  # one byte of a pasted text is no reason to answer nothing
+        return json.loads(data.decode(errors="replace"))
 
 
 def _text(values: dict[str, Any], name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,8 +19,10 @@ WRITING = "Edit|Write|MultiEdit|NotebookEdit"  # the tools of Claude Code that w
 OFF = "disableAllHooks"  # a setting of Claude Code
 USER, LOCAL = "--user", "--local"
 _OURS = re.compile(rf"\bmemctl\b(?:(?!\bmemctl\b)[^|;&])*?\bhook (?:{'|'.join(HOSTS)})\b")
-OF_PIPX = ".local/bin/memctl"  # in the home; a program that the desktop starts does not have its folder on the PATH
-_GUARDED = 'export PATH="$PATH:$HOME/.local/bin"; command -v memctl >/dev/null && memctl {end} || cat >/dev/null'
+# Where pipx, uv, Homebrew and pyenv put programs; a program that the desktop starts may lack them on its PATH.
+FOLDERS = ("$HOME/.local/bin", "$HOME/bin", "/usr/local/bin", "/opt/homebrew/bin", "$HOME/.pyenv/shims")
+_FIND = f'export PATH="$PATH:{":".join(FOLDERS)}"; command -v memctl >/dev/null'
+_GUARDED = f"{_FIND} && memctl {{end}} || cat >/dev/null"
 _GUARDED_CMD = "where memctl >nul 2>nul && memctl {end} || more >nul"
 
 
@@ -29,6 +32,12 @@ class SettingsFile(NamedTuple):
     file: Path
     shown: str
     option: str
+
+
+def finds_memctl() -> bool:
+    """Return whether memctl is in one of the folders in which a project's hooks look for it besides the PATH."""
+    home = str(files.home_folder())
+    return any(os.access(f"{folder.replace('$HOME', home)}/memctl", os.X_OK) for folder in FOLDERS)
 
 
 def place(host: Host, option: str, project: Path, environ: Mapping[str, str]) -> SettingsFile:

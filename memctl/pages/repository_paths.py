@@ -142,6 +142,7 @@ def _without_suffix(path: str) -> str:
 
 
 _NEAR = 3  # similar names in a hint
+_LONGEST = 4096  # characters of a path; Linux opens no longer one, and to resolve 500,000 folders takes minutes
 _SHOWN = 12  # files in the message about an ambiguous marker
 
 
@@ -151,6 +152,8 @@ def possible_paths(top: Path, folder: Path, text: str) -> list[str]:
     `top` is the worktree's top, and the paths in the result are relative to it. Paths outside of the worktree are left
     out, and no file has to exist.
     """
+    if len(text) > _LONGEST:
+        return []
     result = []
     for start in (os.path.realpath(folder), str(top)):
         place, name = os.path.split(os.path.normpath(os.path.join(start, text)))

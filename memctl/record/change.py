@@ -104,18 +104,25 @@ def rewords(before: str, now: str, path: str) -> bool:
     """Return whether an edit of a file changes the title or body of an accepted decision, which must stay as it was.
 
     `before` and `now` are the whole text of the file at `path`, before and after the edit. A redaction of a credential
-    does not count as a change, nor does what programs that format Markdown change. The result is False if the file is not a valid record.
+    and what formatters change, such as the breaks of lines, do not count. The result is False if the file is not a
+    valid record.
     """
     try:
         (old, old_body), (new, new_body) = parse(before, path), parse(now, path)
     except InvalidRecord:
         return False
-    is_decided = old.memory_type == DECISION.name and old.status == "accepted"
-    if not is_decided or (_is_redacted(old.title, new.title) and _is_redacted(old_body, new_body)):
+    if old.memory_type != DECISION.name or old.status != "accepted":
         return False
-    from memctl.text import markdown  # few decisions are edited
+    return not (_is_redacted(old.title, new.title) and _has_same_words(old_body, new_body))
 
-    return old.title != new.title or markdown.words(old_body) != markdown.words(new_body)
+
+def _has_same_words(before: str, now: str) -> bool:
+    """Return whether a text differs from the one before only by redactions, or by what formatters change."""
+    if _is_redacted(before, now):
+        return True
+    from memctl.text import markdown
+
+    return markdown.words(before) == markdown.words(now)
 
 
 def _is_redacted(before: str, now: str) -> bool:

@@ -55,6 +55,19 @@ class NotRegularFile(InvalidRecord):
     """Raised if a path of the memory is a link, folder or device instead of a file, or leads through a link."""
 
 
+class NotText(InvalidRecord):
+    """Raised for a file that is not UTF-8. `text` is what can be read of it all the same, of a file in UTF-16, too."""
+
+    def __init__(self, faults: list[Fault], data: bytes) -> None:
+        super().__init__(faults)
+        self.text = readable(data)
+
+
+def readable(data: bytes) -> str:
+    """Return what a person could read of a file's bytes that are not UTF-8, but UTF-16 or those of a program."""
+    return data.replace(b"\0", b"").decode(errors="replace")
+
+
 def field_and_message(error: Exception) -> tuple[str, str]:
     """Return the field ("" if none) and the message of a msgspec error: ("delete", "Expected `bool`, got `int`")."""
     message, _, field = str(error).partition(" - at `$.")

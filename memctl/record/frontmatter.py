@@ -43,11 +43,12 @@ def clean_newlines(text: str) -> str:
 def clean(text: str) -> str:
     """Return a file's text with clean line ends, and with the lines `---` around its front matter as memctl has them.
 
-    YAML allows blanks behind `---`, and a line `...` at the end; Pandoc and other programs write that.
+    YAML allows blank lines above, blanks behind `---`, and a line `...` at the end; Pandoc and others write that.
     """
     text = clean_newlines(text)
     if not text.startswith(FENCE):
-        return text
+        rest = text.lstrip(" \t\n")
+        return clean(rest) if rest.startswith(f"{FENCE}\n") else text
     head = text[: text.find("\n---\n", 3) + 1]
     if head.startswith("---\n") and not any(odd in head for odd in ("\n...", "\n--- ", "\n---\t")):
         return text  # nearly all files

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
 from memctl.record import frontmatter, ids
-from memctl.record.errors import Fault, FrontMatterError, InvalidRecord
+from memctl.record.errors import Fault, FrontMatterError, InvalidRecord, NotText
 from memctl.record.record import Record
 
 if TYPE_CHECKING:
@@ -142,6 +142,13 @@ class Snapshot:
         with suppress(InvalidRecord, OSError):
             return self.read(path)
         return None
+
+    def searchable(self, path: str) -> str:
+        """Return the text of a file as `read` does, and of one that is not UTF-8 what can be read of it."""
+        try:
+            return self.read(path)
+        except NotText as error:
+            return error.text
 
     def find(self, identifier: str) -> Record | None:
         """Return the record with an id, or with the UUID in its field `memory_id`; None if there is none.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import MemctlError
 from memctl.git import private_files
 from memctl.record import frontmatter
-from memctl.record.errors import Fault, InvalidRecord, NotRegularFile
+from memctl.record.errors import Fault, InvalidRecord, NotRegularFile, NotText
 from memctl.record.kinds import BY_FOLDER, CHECKPOINTS, SESSIONS
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def decode(data: bytes, path: str) -> str:
         return frontmatter.clean(data.decode())
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidRecord([Fault(path, line, "", f"the file is not UTF-8 text (byte {error.start})")]) from None
+        raise NotText([Fault(path, line, "", f"the file is not UTF-8 text (byte {error.start})")], data) from None
 
 
 def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:

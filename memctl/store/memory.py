@@ -280,14 +280,15 @@ def open_memory(start: Path, environ: Mapping[str, str], status: StatusProcess |
     return memory
 
 
+SET_UP_FILTER = "set up the filter as its program says, such as by `git-crypt unlock` or `git lfs pull`"
+
+
 def _refuse_encoded(repository: Repository, folder: Path) -> None:
     """Raise MemctlError if the settings can't be read because a filter of Git's, such as git-crypt's, is not set up."""
     file = (folder / CONFIG).relative_to(repository.top).as_posix()
     if repository.filters.filtered([file]):
-        raise MemctlError(
-            f"{file} can't be read: .gitattributes gives it a filter, which has not decoded it in this clone",
-            "set up the filter as its program says, such as by `git-crypt unlock` or `git lfs pull`",
-        )
+        why = "can't be read: .gitattributes gives it a filter, which has not decoded it in this clone"
+        raise MemctlError(f"{file} {why}", SET_UP_FILTER)
 
 
 def open_for_agent(

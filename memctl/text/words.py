@@ -38,6 +38,13 @@ _UNSPACED = (
     "\U0001b000-\U0001b16f\U00020000-\U0003ffff"  # kana and Han beyond the first plane
 )
 _FIRST_UNSPACED = "\u0e00"
+# Letters that Unicode does not take apart, as they are written where a keyboard lacks them; the sigmas are one.
+_LETTERS = str.maketrans(
+    {"ß": "ss", "ẞ": "SS", "\u03c2": "\u03c3", "\u03a3": "\u03c3", "\u0131": "i", "ø": "o", "Ø": "O"}
+    | {"ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE"}
+    | {"ð": "d", "Ð": "D", "þ": "th", "Þ": "TH"}
+)
+_DIACRITICS = lazy_regex("[\u0300-\u036f]+")
 _RUNS = lazy_regex(f"([{_UNSPACED}]+)|([^{_UNSPACED}]+)")  # of unspaced script, and others
 
 
@@ -101,16 +108,16 @@ class InnerWords:
     def _split_word(self, word: bytes) -> str:
         """Return the parts of the words in a piece of UTF-8 text without ASCII separators, joined by spaces."""
         text = word.decode()
-        found = [(whole, inner) for whole in whole_words(text) if (inner := parts_of(whole))]
-        # SQLite breaks a word at its vowel signs, so the word without them is indexed, too.
-        parts = " ".join(
-            part for whole, inner in found for part in (*inner, *([] if whole in text else [whole.lower()]))
-        )
+        indexed = text if text.isascii() else _as_sqlite_indexes(text)
+        parts: list[str] = []
+        for whole in whole_words(text):
+            parts += parts_of(whole)
+            parts += [] if whole in indexed else [whole.lower()]
         if parts:
-            self._parts[word] = parts
+            self._parts[word] = " ".join(parts)
         else:
             self._plain.add(word)
-        return parts
+        return " ".join(parts)
 
 
 def parts_of(word: str) -> list[str]:
@@ -127,9 +134,9 @@ def parts_of(word: str) -> list[str]:
 
 
 def fold_diacritics(text: str) -> str:
-    """Return a text without diacritics: `é` becomes `e`.
+    """Return a text without diacritics and in plain letters: `é` becomes `e`, `ß` becomes `ss`.
 
-    It is done as in SQLite's tokenizer `unicode61` with the option `remove_diacritics 2`.
+    Of diacritics that is what SQLite's tokenizer `unicode61` does with the option `remove_diacritics 2`.
     """
     return text if text.isascii() else _NOT_ASCII.sub(_without_marks, text)
 
@@ -143,11 +150,18 @@ def _without_marks(run: re.Match[str]) -> str:
 
     characters = [
         c
-        for c in unicodedata.normalize("NFD", run[0])
+        for c in unicodedata.normalize("NFKD", run[0]).translate(_LETTERS)
         if c in "\u3099\u309a"
         or not (unicodedata.combining(c) or (c >= _FIRST_UNSPACED and unicodedata.category(c) in ("Mn", "Mc")))
     ]
     return unicodedata.normalize("NFC", "".join(characters))
+
+
+def _as_sqlite_indexes(text: str) -> str:
+    """Return a text as SQLite's tokenizer folds it, which breaks a word at other marks, such as vowel signs."""
+    import unicodedata
+
+    return unicodedata.normalize("NFC", _DIACRITICS.sub("", unicodedata.normalize("NFD", text)))
 
 
 def _pairs(unspaced: str, other: str) -> Iterator[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from memctl.git import history_search, index, trees
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, ids, session_page
 from memctl.record.change import REDACT, Change, Write, WriteOptions
+from memctl.record.errors import readable
 from memctl.record.snapshot import Snapshot
 from memctl.store import erasure, files, journal, load, lock, pending_state, sessions_ref
 from memctl.store.erasure import Erasure
@@ -35,7 +37,8 @@ class Redaction(msgspec.Struct, frozen=True):
     - `counts` is how many secrets were removed from each file of the memory, by path.
     - `loose` are paths of files that were redacted but are in no commit, since Git does not track them.
     - `named` are paths of files whose names still contain a secret.
-    - `unreached` are paths of files that keep a secret, since they would be unreadable without it.
+    - `unreached` are paths of files that keep a secret: they would be unreadable without it, or are no text, or too
+      large.
     - `erased` are files in the Git directory from which secrets were removed.
     - `staged` are files (relative to the worktree's top) whose text in Git's index still has a secret.
     - `coordination` is the commit that removed secrets from the coordination state, "" for none; `coordination_failed`
@@ -124,9 +127,10 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
     snapshot = load.disk(memory)
     paths = [path for reference in plan.references for path in paths_of(memory, snapshot, reference, plan.start)]
     texts = _texts(snapshot)
+    unread = _unread(memory, snapshot, texts)
     codes = pending_state.uncommitted(memory, ignored=True)
     _find_staged(memory, plan, [path for path in paths if codes.get(path, " ")[0] in "MA"])
-    _find(plan, paths, texts)
+    _find(plan, paths, {**unread, **texts})
     if any(
         redact_file.redact_text(text, plan.secrets) != text for text in (options.reason, memory.actor, memory.session)
     ):
@@ -134,6 +138,7 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
             "the reason, the agent's name or the session's name contains the text that is to be redacted",
             "give another --reason, or set MEMCTL_AGENT or MEMCTL_SESSION to another name",
         )
+    plan.unreached += [path for path, text in unread.items() if redact_file.holds(text, plan.secrets)]
     for path, old in texts.items():
         text = redact_file.redact_readable(path, old, plan.secrets)
         plan.unreached += [path] if redact_file.holds(text, plan.secrets) else []
@@ -200,6 +205,16 @@ def _texts(snapshot: Snapshot) -> dict[str, str]:
     """Return the text of each file of the memory that can be read."""
     texts = {path: snapshot.try_read(path) for path in snapshot.names("")}
     return {path: text for path, text in texts.items() if text is not None}
+
+
+def _unread(memory: Memory, snapshot: Snapshot, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return what can be read of each file on the disk that is not in `texts`: it is not UTF-8, or too large."""
+    unread = {}
+    for path in snapshot.names(""):
+        with suppress(MemctlError, OSError):
+            if path not in texts and (file := files.locate(memory.folder, path)).is_file():
+                unread[path] = readable(file.read_bytes())
+    return unread
 
 
 def _find(plan: _Plan, paths: Iterable[str], texts: dict[str, str]) -> None:

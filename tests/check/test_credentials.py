@@ -52,6 +52,15 @@ def test_staged_and_committed_credentials_are_found_when_the_disk_has_none(
     assert found(memctl, "--at", "HEAD~1") == []
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "binary"])
+def test_credential_in_a_file_that_is_not_utf8_is_found(memctl: Memctl, repo: Path, encoding: str) -> None:
+    text = f"key\n{TOKEN}\n"
+    data = b"\0\xff\xfe" + text.encode() if encoding == "binary" else text.encode(encoding)
+    (repo / ".memory/notes.txt").write_bytes(data)
+    git(repo, "add", "-A")
+    assert found(memctl) == found(memctl, "--staged") == [(".memory/notes.txt", 2)]
+
+
 def test_the_pre_commit_hook_refuses_a_page_with_a_credential(memctl: Memctl, repo: Path, page: Path) -> None:
     memctl("install", "git", code=None)
     git(repo, "add", "-A")

@@ -447,3 +447,15 @@ def test_a_short_text_and_a_reason_with_the_secret_are_refused(memctl: Memctl, r
     assert TOKEN not in made.err
     assert commits(repo) == before
     assert os.path.exists(repo / ".git")
+
+
+@pytest.mark.parametrize(
+    "data", [f"key {TOKEN}".encode("utf-16"), b"x\n" * 1_050_000 + f"key {TOKEN}".encode()], ids=["utf-16", "large"]
+)
+def test_a_file_that_is_no_text_or_too_large_is_named(memctl: Memctl, repo: Path, data: bytes) -> None:
+    (repo / ".memory/notes.txt").write_bytes(data)
+    for args, stdin in ((".memory/notes.txt",), ""), (("--text", "-"), TOKEN):
+        said = memctl("redact", *args, stdin=stdin, code=1)
+        assert ".memory/notes.txt still has the credential" in said.err
+        assert "no file of the memory in this clone has the secret" not in said.err
+    assert memctl("redact", ".memory/notes.txt", "--json", code=1).data["left"]["unreached"] == [".memory/notes.txt"]

@@ -96,6 +96,20 @@ def test_a_filter_that_is_not_set_up_is_named(repo: Path, memctl: Memctl, tmp_pa
     assert "Git can't decode .memory/" in memctl("list", "--at", "HEAD", code=1).err
 
 
+def test_a_filter_of_records_alone_that_is_not_set_up_is_named(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    memctl("decide", "Sell tea", "--rationale", "x")
+    set_up(repo, ROT, ROT)
+    (repo / ".gitattributes").write_text(".memory/decisions/** filter=odd\n")
+    git(repo, "add", ".gitattributes")
+    git(repo, "add", "--renormalize", ".memory")
+    git(repo, "commit", "-qnm", "filter")
+    git(tmp_path, "clone", "-q", str(repo), "locked")
+    for args in (("list",), ("check",), ("search", "tea"), ("rehydrate",)):
+        said = memctl(*args, where=tmp_path / "locked", code=None).err
+        assert "a filter, which may not have decoded it here" in said, args
+        assert "correct the file" not in said, args
+
+
 def test_sync_does_not_merge_filtered_files(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     set_up(repo, ROT, ROT)
     (repo / ".gitattributes").write_text(".memory/** filter=odd\n")

@@ -341,6 +341,7 @@ def test_first_write_under_the_trust_variable_keeps_the_default_for_records(
         ("https://github.com/acme/%2E./evil/x", False),
         ("https://github.com/acme/%252e%252e/evil/x", False),
         ("https://github.com/acme/..\\evil/x", False),
+        ("https://github.com/acme/..;/evil/x", False),
         ("https://github.com/acme/..", False),
     ],
 )

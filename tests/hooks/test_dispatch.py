@@ -59,6 +59,18 @@ def test_invalid_event_exits_0_and_is_logged_as_a_fault(session: Session, data: 
     assert fault["fault"].startswith("ValueError: the event of the agent's program on standard input is not ")
 
 
+def test_event_with_a_byte_that_is_not_utf8_is_answered(session: Session) -> None:
+    event = {
+        "hook_event_name": "SessionStart",
+        "session_id": "a",
+        "source": "startup",
+        "cwd": str(session.repo),
+        "x": "é",
+    }
+    done = run(session, json.dumps(event, ensure_ascii=False).encode("latin-1"))
+    assert b"additionalContext" in done.stdout
+
+
 def test_invalid_event_is_not_logged_in_an_untrusted_clone(session: Session) -> None:
     git(session.repo, "config", "memctl.trusted", "false")
     run(session, b"{")

@@ -56,6 +56,11 @@ def test_a_byte_order_mark_is_dropped() -> None:
     assert frontmatter.clean_newlines("\ufeff---\n") == "---\n"
 
 
+def test_blank_lines_above_the_front_matter_are_dropped() -> None:
+    assert frontmatter.clean("\ufeff\n \n---\na: 1\n...\n\nx\n") == "---\na: 1\n---\n\nx\n"
+    assert frontmatter.clean("\n\n# Title\n---\n") == "\n\n# Title\n---\n"
+
+
 def test_split_cuts_at_the_first_closing_fence() -> None:
     assert frontmatter.split("---\na: 1\n---\n\nx\n---\ny\n") == ("a: 1\n", "\nx\n---\ny\n")
 

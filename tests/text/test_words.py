@@ -58,6 +58,13 @@ def test_folding_diacritics_twice_equals_folding_once(text: str) -> None:
         ("ﾃﾞｰﾀﾍﾞｰｽ接続", "ﾍﾞｰｽ"),  # of half width
         ("𠮷野家𠮷田", "𠮷田"),  # beyond the first plane
         ("ꦥꦫꦧꦺꦴꦤ꧀ꦢꦠ", "ꦧꦺꦴꦤ꧀ꦢꦠ"),  # Javanese
+        ("Straße sperren", "strasse"),
+        ("Łódź serwer", "lodz"),
+        ("λόγος καθυστέρησης", "ΛΌΓΟΣ"),
+        ("مُحَمَّد قاعدة", "محمد"),  # with vowel signs
+        ("שָׁלוֹם עולם", "שלום"),
+        ("\uff21\uff22\uff23 widget", "abc"),  # of full width
+        ("o\ufb03ce", "office"),  # with a ligature
     ],
 )
 def test_word_within_a_text_without_spaces_is_found(memctl: Memctl, text: str, query: str) -> None:

@@ -56,6 +56,7 @@ _VALUE = lazy_regex(
     rf"([^\s\"'<>,;。、]{{0,60}}?{_DIGITS}[^\s\"'<>,;。、]*)",
     re.IGNORECASE,
 )
+_NUL = lazy_regex("\0")
 _OTHER, _OTHERS = lazy_regex(r"[^\x00-\x7f]"), lazy_regex(r"[^\x00-\x7f]+")
 _REMOVED = lazy_regex(f"{model_text.INVISIBLE.pattern}|[\u0300-\u036f]")  # accents that are characters of their own
 _QUOTES = dict.fromkeys("“”„«»「」『』", '"')
@@ -87,6 +88,8 @@ class Normalized(NamedTuple):
 def normalize(text: str) -> Normalized:
     """Return a text as the rules for credentials search it."""
     places: Sequence[int] = range(len(text))
+    if "\0" in text:  # as in UTF-16 without a byte order mark, which is read as ASCII
+        text, places = _replace(text, places, _NUL, lambda match: "")
     if text.isascii():
         return Normalized(text, text, places)
     text, places = _replace(text, places, _REMOVED, lambda match: "")

@@ -67,7 +67,6 @@ def demote_partial(memory: Memory, found: run.Report, ignore: Iterable[str]) -> 
 
 
 def _demoted(found: run.Report, rest: Iterable[Finding], why: str) -> run.Report:
-    """Return a report in which the errors are warnings, except those in `rest`."""
     kept = set(map(id, rest))  # two findings may be equal
     findings = [
         replace(finding, message=f"{finding.message} ({why})", is_demoted=True)

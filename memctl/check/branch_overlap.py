@@ -53,7 +53,6 @@ def overlaps(memory: Memory) -> list[ReviewItem]:
 
 
 def _default(memory: Memory) -> str:
-    """Return the tip of the default branch as last fetched, of this clone's if there is none, or else HEAD's."""
     name = memory.default_branch
     remotes = [f"refs/remotes/{remote}/{name}" for remote in memory.repository.remotes()]
     refs = [*remotes, f"refs/heads/{name}"] if name else []
@@ -61,7 +60,7 @@ def _default(memory: Memory) -> str:
 
 
 def _open_branches(memory: Memory, base: str) -> dict[str, str]:
-    """Return the tips of the open branches by name, that of HEAD first; its own remote-tracking branch is left out."""
+    """HEAD's branch comes first; its own remote-tracking branch is left out."""
     branch, head = memory.repository.branch()
     short = branch.removeprefix("refs/heads/")
     listing = ["for-each-ref", "--format=%(objectname) %(symref) %(refname:lstrip=2)", "--sort=-committerdate"]
@@ -76,7 +75,6 @@ def _open_branches(memory: Memory, base: str) -> dict[str, str]:
 
 
 def _changed(memory: Memory, base: str, tip: str) -> _Changed:
-    """Return the records that a branch adds or changes since it left the default branch."""
     repository = memory.repository
     starts = repository.merge_bases(base, tip)
     if not starts and repository.shallow():

@@ -108,10 +108,7 @@ class _Branch:
         self.changed = [(old.get(path), new.get(path)) for path in paths if path in old or path in new]
 
     def rejected(self) -> Iterator[ReviewItem]:
-        """Yield the options of the base's decisions that the branch brings back.
-
-        Decisions that the branch itself changes, supersedes or links to are answered by it.
-        """
+        """Decisions that the branch itself changes, supersedes or links to are answered by it."""
         new = [now for was, now in self.changed if now and not was]
         answered = {was.id for was, _ in self.changed if was}
         answered.update(name for one in new for name in (*one.supersedes, *one.relates_to))
@@ -133,7 +130,6 @@ class _Branch:
             yield ReviewItem(REJECTED, option.name, option.describe(), option.record.id, unique, path, back.line)
 
     def _added_code(self) -> Iterator[rejected_options.Passage]:
-        """Yield the code of each changed file, without comments, with only its added lines not empty."""
         paths = [path for path in self.maps if path in self.code.values() and rejected_options.is_code(path)]
         for path, content in self.after.files.read(paths).items():
             if b"\0" not in content:
@@ -144,7 +140,6 @@ class _Branch:
                 yield rejected_options.Passage("\n".join(lines), path, True)
 
     def shared(self) -> Iterator[ReviewItem]:
-        """Yield the ids and numbers that the base and the branch have both given since they parted."""
         known = set(self.before.names(""))
         theirs = {name: path for path in self.there.names("") if path not in known and (name := _name(path))}
         for path in self.after.names(""):
@@ -155,7 +150,6 @@ class _Branch:
                 yield ReviewItem(SHARED, _name(path), f"{text}one of them a new one", "", (file,), file)
 
     def findings(self) -> Iterator[ReviewItem]:
-        """Yield what `check` finds at the tip, and did not find where the branch began, without advice."""
         found, earlier = (
             run.check(context.from_memory(self.memory, snapshot, at=commit), (), DOCUMENTS)
             for snapshot, commit in ((self.after, self.head), (self.before, self.start))
@@ -167,7 +161,6 @@ class _Branch:
                 yield ReviewItem(kind, name, finding.message, "", (f"{path}:{finding.line}",), path, finding.line)
 
     def governing(self) -> list[ReviewItem]:
-        """Return the decisions and learnings that govern the changed files: lines, then files, then sections."""
         above = {str(folder) for path in self.code for folder in [*PurePosixPath(path).parents][:-1]}
         refs = [*self.code, *above, *(f"{folder}/" for folder in above)]
         ranked: dict[str, tuple[int, int, ReviewItem]] = {}
@@ -212,7 +205,6 @@ class _Branch:
         return None
 
     def records(self) -> Iterator[ReviewItem]:
-        """Yield the records that the branch adds, changes, supersedes or deletes."""
         for was, now in self.changed:
             record = now or was
             assert record is not None
@@ -224,7 +216,6 @@ class _Branch:
 
 
 def _name(path: str) -> str:
-    """Return the id of the record, or the marker of the page, at a path below `.memory/`; "" if it is neither."""
     if files.is_record_path(path):
         return ids.id_in_path(path) or ""
     return f"§{number}" if (number := pages.number_at(path)) else ""

@@ -54,7 +54,6 @@ class CachedRenderer(Renderer):
 
     @cached_property
     def _known(self) -> dict[str, str]:
-        """The stored texts of documents that were rendered from the present memory, by file name."""
         known = self.snapshot.catalogue.recall(self.key)
         return msgspec.msgpack.decode(known, type=dict[str, str]) if known else {}
 

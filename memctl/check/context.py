@@ -70,7 +70,6 @@ def _signatures(memory: Memory, snapshot: Snapshot) -> dict[str, tuple[str, str]
 
 
 def _overdue_changes(memory: Memory) -> list[tuple[str, str]]:
-    """Return pairs for the changes that wait too long for their commit: a path, and a text with change and reason."""
     changes = []
     for entry in pending_state.overdue(memory, pending_state.open_entries(memory)):
         why = " ".join(pending_state.reason(memory, entry).split()) or "memctl has not tried to commit it yet"
@@ -89,7 +88,7 @@ def merged_commits(memory: Memory) -> list[str]:
 
 
 def _changed_files(memory: Memory, folder: str, before: str, after: str | None, staged: bool) -> set[str]:
-    """Return the files below a folder that differ from the revision `before`; in a merge, from every side."""
+    """In a merge they differ from every side."""
     others = [f"{after}^2"] if after and _exists(memory, f"{after}^2") else [] if after else merged_commits(memory)
     parents = (before, *others)
     if not staged and after is None and len(parents) == 1:  # the `git status` for the snapshot has the answer
@@ -111,7 +110,6 @@ def _staged_work(memory: Memory) -> StagedWork | None:
 
 
 def _coordination_state(memory: Memory) -> State | None:
-    """Return the coordination state; None, with a warning, if it can't be read."""
     try:
         return ref_state.read(memory).state
     except MemctlError as error:
@@ -120,7 +118,7 @@ def _coordination_state(memory: Memory) -> State | None:
 
 
 def _is_ours(memory: Memory, commit: str) -> bool:
-    """Return whether memctl made a commit, so that changes of accepted decisions in it were allowed explicitly."""
+    """Changes of accepted decisions in a commit of memctl's were allowed explicitly."""
     commits = history.commits(memory.repository, [memory.prefix], commit, 1)
     return bool(commits and commits[0].commit == commit and commits[0].trailers.ops)
 

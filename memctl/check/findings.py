@@ -224,10 +224,7 @@ class CheckContext(msgspec.Struct, eq=False, dict=True):
         return line or lines.get("", 1)
 
     def _lines_by_value(self, path: str, key: str) -> dict[str, int]:
-        """Return the line of each value in a key's list, and of the key itself under "".
-
-        A value with a stamp behind it (`reviewed`) is found with and without the stamp.
-        """
+        """Return the line of each value in a key's list, with and without its stamp, and of the key itself under ""."""
         if (block := self._block(path, key)) is None:
             return {}
         found = {"": block.line}
@@ -248,7 +245,6 @@ class CheckContext(msgspec.Struct, eq=False, dict=True):
         return [number for number, line in lines if line.strip().startswith("- ")] or [block.line]
 
     def _block(self, path: str, key: str) -> frontmatter_edit.KeyLines | None:
-        """Return the lines of a key in a front matter, or in a file of YAML; None if the file has no such key."""
         try:
             text = self.snapshot.read(path)
             is_whole = not text.startswith("---\n")
@@ -286,7 +282,6 @@ def closest(wanted: str, known: Iterable[str]) -> str:
 
 
 def _item(line: str) -> str:
-    """Return the value of a line of a YAML list, without its quotes."""
     item = line.strip().removeprefix("- ").strip()
     if item.startswith(("'", '"')):
         quoted = frontmatter.read_canonical(f"x: {item}\n")

@@ -114,7 +114,6 @@ def _sarif_result(finding: Finding, index: int, place: Place) -> dict[str, Any]:
 
 
 def _one_line(text: str) -> str:
-    """Return a text with U+FFFD in place of control characters and line ends, so that it stays on one line."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -41,7 +41,6 @@ def answered_handoffs(subject: CheckContext) -> Iterator[Finding]:
 
 
 def _memory(subject: CheckContext, staged: StagedWork) -> Iterator[Finding]:
-    """Yield findings for staged pages and records, by the sections to which they belong before and after the change."""
     outline, prefix = subject.snapshot.outline, f"{subject.snapshot.prefix}/"
     for path in (path.removeprefix(prefix) for path in staged.paths if path.startswith(prefix)):
         texts = (subject.earlier(path), subject.text(path))

@@ -146,7 +146,6 @@ def stale_documents(subject: CheckContext) -> Iterator[Finding]:
 
 
 def _outdated(subject: CheckContext, comparisons: documents.Comparison) -> Iterator[Finding]:
-    """Report each document that is missing or outdated, or whose page is gone, and lists of files that are gone."""
     has_hashes = subject.renderer.has_hashes
     # With `docs: default-branch`, documents are stale after each merge, which is no error.
     is_behind = subject.snapshot.config.docs == DEFAULT_BRANCH
@@ -185,7 +184,6 @@ def _of_earlier_memctl(path: str) -> Finding:
 
 
 def _differs_at(old: str | None, new: str) -> int:
-    """Return the first line after the header in which a document differs."""
     if old is None:
         return 1
     pairs: Sequence[tuple[str, str]] = list(zip(old.split("\n"), new.split("\n"), strict=False))

@@ -102,7 +102,7 @@ def circles(subject: CheckContext) -> Iterator[Finding]:
 
 
 def _graph(subject: CheckContext, relation: str, other_end: str) -> dict[str, list[str]]:
-    """Return the ids to which a relation leads from each record; it counts if either end of the link has it."""
+    """A link counts if either end has it."""
     graph: dict[str, list[str]] = {}
     for record in subject.linked:
         for identifier in getattr(record, relation):
@@ -155,10 +155,7 @@ def accepted_decisions(subject: CheckContext) -> Iterator[Finding]:
 
 
 def _with_former_ids(subject: CheckContext, text: str) -> str:
-    """Return a text with former ids and markers in place of those that `memctl renumber` assigned.
-
-    Renumbering may change the references in an accepted decision's text.
-    """
+    """`memctl renumber` may change the references in an accepted decision's text."""
     renamed = [(record.id, record.aliases) for record in subject.snapshot.records]
     renamed += [(page.id, page.aliases) for page in subject.snapshot.outline.pages]
     former_names = {name: aliases[-1] for name, aliases in renamed if aliases}

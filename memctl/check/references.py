@@ -59,7 +59,6 @@ def code_of_records(subject: CheckContext) -> Iterator[Finding]:
 
 
 def _missing_lines(subject: CheckContext, missing: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
-    """Report each code reference to a line after its file's end. `missing` has: page or record, reference, file."""
     lengths = subject.lengths(file for _, _, file in missing)
     for path, reference, file in missing:
         last = pages.last_line(reference)
@@ -165,7 +164,6 @@ def for_other_code(subject: CheckContext, findings: Sequence[Finding]) -> list[F
 
 
 def _has_some_code(subject: CheckContext) -> bool:
-    """Return whether any reference of a page or record, or any glob of a section, leads to a file."""
     snapshot = subject.snapshot
     names = snapshot.files.names()
     return (
@@ -180,20 +178,14 @@ def _similar(subject: CheckContext, mention: mentions.Mention) -> str:
 
 
 def _missing_code(subject: CheckContext, code: str, place: str, line: int, message: str, reference: str) -> Finding:
-    """Return the finding for a reference to missing code, with its present path in the hint if it was renamed.
-
-    Before a commit a renamed file is a warning, since the commit that renames it should not wait for the memory.
-    """
+    """Before a commit a renamed file is a warning, since the commit that renames it should not wait for the memory."""
     hint = _renamed_hint(subject.renamed, reference)
     is_demoted = bool(hint) and subject.is_staged
     return Finding(code, place, line, message, hint or _suggest_file(subject, reference), is_demoted=is_demoted)
 
 
 def _renamed_hint(renamed: RenamedCode, reference: str, *, is_final: bool = False) -> str:
-    """Return a hint with the present paths of the renamed file that a reference may mean; "" if there are none.
-
-    `is_final` says that the reference is in a text that may not change any more.
-    """
+    """`is_final` says that the reference is in a text that may not change any more."""
     new_paths = renamed.meanings(reference.removeprefix("§4."))
     if len(new_paths) > 1:
         return f"it may mean {' or '.join(new_paths[:3])} now: write the path that is meant"
@@ -203,10 +195,6 @@ def _renamed_hint(renamed: RenamedCode, reference: str, *, is_final: bool = Fals
 
 
 def _suggest_file(subject: CheckContext, reference: str) -> str:
-    """Return a hint with files of the same name in other folders, or with a similar path; "" if there are none.
-
-    For a glob in `code_refs` the hint says that it can't be one.
-    """
     if not reference.startswith("§4.") and (hint := repository_paths.glob_hint(reference, subject.snapshot.files)):
         return hint
     if not subject.may_suggest():

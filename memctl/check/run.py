@@ -172,11 +172,7 @@ def codes(prefixes: Iterable[str]) -> set[str]:
 def _without_ignored(
     subject: CheckContext, findings: Sequence[Finding], kept: Collection[str] = ()
 ) -> tuple[list[Finding], set[IgnoreLine], tuple[IgnoreLine, ...]]:
-    """Return the findings that are not ignored, the lines of `check_ignore` that ignored some, and all such lines.
-
-    Findings with a code in `kept` are never ignored. Lines in records and pages without `check_ignore` and without
-    findings are not read.
-    """
+    """Lines in records and pages without `check_ignore` and without findings are not read."""
     everywhere = tuple(_settings_lines(subject))
     by_file = {path: tuple(_file_lines(subject, path)) for path in _paths_with_ignores(subject)}
     left: list[Finding] = []
@@ -192,7 +188,6 @@ def _without_ignored(
 
 
 def _paths_with_ignores(subject: CheckContext) -> list[str]:
-    """Return the paths of the records and pages with `check_ignore` in their front matter."""
     paths = subject.snapshot.catalogue.mentioning(KEY)
     for page in subject.snapshot.outline.pages:
         if f"\n{KEY}:" in subject.snapshot.read(page.path):
@@ -222,7 +217,6 @@ def _settings_lines(subject: CheckContext) -> Iterator[IgnoreLine]:
 
 
 def _file_lines(subject: CheckContext, path: str) -> Iterator[IgnoreLine]:
-    """Yield the lines of `check_ignore` in a record or page."""
     try:
         texts = frontmatter.read(subject.snapshot.read(path))[0].get(KEY) or []
     except (FileNotFoundError, InvalidRecord, FrontMatterError):
@@ -233,7 +227,7 @@ def _file_lines(subject: CheckContext, path: str) -> Iterator[IgnoreLine]:
 
 
 def _line(lines: Sequence[int], number: int) -> int:
-    """Return the line of an item by its number; items of a list on one line share that line."""
+    """Items of a list on one line share that line."""
     return lines[min(number, len(lines) - 1)] if lines else 1
 
 

@@ -52,7 +52,6 @@ def _read(subject: CheckContext, path: str) -> Generator[Finding, None, SessionP
 
 
 def _other_of(subject: CheckContext, path: str) -> str:
-    """Return the path of another page with the same session_id; "" if there is none."""
     match = re.search(r"^session_id: *[\"']?([^\s\"']+)", subject.text(path) or "", re.MULTILINE)
     if match is None:
         return ""
@@ -61,7 +60,6 @@ def _other_of(subject: CheckContext, path: str) -> str:
 
 
 def _trails(subject: CheckContext, pages_by_path: dict[str, SessionPage]) -> Iterator[Finding]:
-    """Report each page whose list of files is missing, and each list of files whose page is missing."""
     names = frozenset(subject.snapshot.names(session_page.FOLDER))
     for path, page in pages_by_path.items():
         if session_page.is_page(path) and page.trail and page.trail not in names:
@@ -109,7 +107,6 @@ def _checkpoint(subject: CheckContext, path: str) -> Generator[Finding, None, ch
 
 
 def _paths_outside(subject: CheckContext, path: str, listed: list[str]) -> Iterator[Finding]:
-    """Yield a finding for each of some paths that leads out of the repository."""
     wrong = dict.fromkeys(name for name in listed if _OUTSIDE.match(name))
     lines = (subject.text(path) or "").split("\n") if wrong else []
     for name in wrong:

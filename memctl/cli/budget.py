@@ -123,10 +123,6 @@ def budget_command(
 
 
 def _own(around: Surroundings) -> list[Loadable]:
-    """Return names and tokens of what memctl could load: the pages of each level, and a pack of `memctl rehydrate`.
-
-    The tokens of the pack are the largest number that it may have.
-    """
     if around.memory is None or around.snapshot is None:
         return []
     from memctl.pages import navigate

@@ -160,7 +160,6 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
 
 
 def _fix(memory: Memory, report: Report, dry_run: bool, style: str) -> None:
-    """Correct records in one commit (with their documents), then render the documents that are still stale."""
     from memctl.cli import write_command  # loads what writes, which a check without --fix does not need
     from memctl.record.change import WriteOptions
     from memctl.write import autofix, render, transaction
@@ -199,7 +198,7 @@ def _fix(memory: Memory, report: Report, dry_run: bool, style: str) -> None:
 
 
 def _renumber(memory: Memory, dry_run: bool) -> Iterator[str]:
-    """Give new names to what shares an id or number and was never pushed; yield a line for each."""
+    """What shares an id or number and was never pushed gets a new name; yield a line for each."""
     from memctl.cli import write_command
     from memctl.record.change import WriteOptions
     from memctl.write import renumber
@@ -226,10 +225,7 @@ def home() -> str:
 
 
 def _print(memory: Memory, report: Report, style: str, least: str) -> None:
-    """Print all findings in a `style` for programs, and in one for people those of the severity `least` or worse.
-
-    If `least` is "error", as in a hook at each commit, equal messages about one file are printed once.
-    """
+    """If `least` is "error", as in a hook at each commit, equal messages about one file are printed once."""
     if style == "json":
         output.answer("check", report, memory=memory)
     elif style == "sarif":
@@ -250,7 +246,6 @@ def _print(memory: Memory, report: Report, style: str, least: str) -> None:
 
 
 def _coloured(line: str, style: str) -> str:
-    """Return a line of a report for people, with its severity in colour."""
     where, space, rest = line.partition(": ")
     severity, blank, message = rest.partition(" ")
     if style != "text" or severity not in _COLOURS:
@@ -259,7 +254,7 @@ def _coloured(line: str, style: str) -> str:
 
 
 def _errors(report: Report) -> Iterator[Finding]:
-    """Yield the findings whose rules call them errors; of equal messages about one file only the first."""
+    """Of equal messages about one file only the first counts."""
     seen = set()
     for finding in report.findings:
         key = (finding.code, finding.path, finding.message)

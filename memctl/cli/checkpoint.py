@@ -264,17 +264,12 @@ def _workflow(memory: Memory, snapshot: Snapshot, name: str) -> str:
 
 
 def _note_missing(missing: Sequence[resume.StateGap]) -> None:
-    """Print what a checkpoint lacks: what is needed to continue, and what `resume --strict` requires, too."""
     output.note(*(f"the checkpoint lacks what is needed to resume: {gap}" for gap in missing if gap.essential))
     if others := "; ".join(str(gap) for gap in missing if not gap.essential):
         output.note(f"the checkpoint does not state: {others}")
 
 
 def _note_rest(memory: Memory, shown: Sequence[Checkpoint], withheld: int = 0) -> None:
-    """Print which of some checkpoints are not committed yet, and how many files and records the reader may not read.
-
-    `withheld` is this number.
-    """
     if memory_access.has_pending(memory):
         from memctl.store import journal
 

@@ -47,7 +47,7 @@ def _ids(snapshot: Snapshot) -> Pairs:
 
 
 def _sections(snapshot: Snapshot) -> Pairs:
-    """Return the numbers and titles of sections and details; numbers need no quotes, unlike titles."""
+    """Numbers need no quotes, unlike titles."""
     return [(page.number, page.title) for page in (*snapshot.outline.sections, *snapshot.outline.details)]
 
 
@@ -91,7 +91,6 @@ def _schemas() -> Pairs:
 
 
 def _help() -> Pairs:
-    """Return the subjects of `memctl help`, then all commands, each with its line in the help."""
     from memctl.cli.command_list import GROUPS, all_commands
     from memctl.hooks.guide import TOPICS
 

@@ -129,7 +129,6 @@ def _print_violations(violations: list[Violation], as_json: bool) -> int:
 
 
 def _saved(returned: str, result: AgentResult, summary: ContextSummary, counter: Counter) -> dict[str, Any]:
-    """Return the tokens of the sub-agent's text, the share saved, and the tokens of each JSON field left out."""
     returned_tokens = counter.tokens(returned, "json" if result.discarded else "markdown")
     saving = max(0.0, 1 - summary.tokens / returned_tokens) if returned_tokens else 0.0
     discarded = {name: counter.tokens(text, "json") for name, text in result.discarded.items()}
@@ -137,7 +136,6 @@ def _saved(returned: str, result: AgentResult, summary: ContextSummary, counter:
 
 
 def _print_notes(summary: ContextSummary, saved: dict[str, Any]) -> None:
-    """Print on stderr what was left out and why, which rules the summary breaks, and how many tokens it saves."""
     notes = []
     for unit in summary.dropped:
         where = f", line {unit.line}" if unit.line else ""

@@ -103,7 +103,6 @@ def _of_states() -> list[click.Parameter]:
 
 
 def _update(ctx: click.Context, given: dict[str, Any]) -> None:
-    """Change an existing state record as the options of `memctl state --update` say."""
     from memctl.write import task_state
 
     memory = memory_access.memory(ctx)
@@ -131,7 +130,7 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
 
 
 def _saved_state(memory: Memory, named: str) -> TaskState:
-    """Return the state of the task in a checkpoint; `newest` stands for the agent's live state."""
+    """`newest` stands for the agent's live state."""
     from memctl.task import checkpoints, live_state
 
     reading = memory_access.readable(memory, None)
@@ -145,7 +144,6 @@ def _saved_state(memory: Memory, named: str) -> TaskState:
 
 
 def _publish(memory: Memory, given: dict[str, Any], named: str) -> None:
-    """Fill in what a new state record is not given from a checkpoint or the live state."""
     from memctl.task import state_record
 
     saved = _saved_state(memory, named)

@@ -120,14 +120,12 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
 
 
 def _near(memory: Memory, change: Change) -> list[str]:
-    """Return lines on imported records that are near others, such as those that another tool has, too."""
     from memctl.write import hints
 
     return hints.near_imported(memory, change.ids)
 
 
 def _importer(format_: str, source: str) -> Callable[[ImportTarget], ImportResult]:
-    """Return the function that imports the file or folder `source`; raises MemctlError if it can't be read."""
     if format_ == "adr":
         from memctl.exchange import adr_folder
 
@@ -158,7 +156,6 @@ def _print_notes(label: str, lines: Sequence[str]) -> None:
 
 
 def _print_skipped(files: AdrImport) -> None:
-    """Print on stderr which files of a folder are not imported, and what to do about them."""
     if files.templates:
         output.note(f"skipped these files, because they are templates: {_few(files.templates)}")
     if files.skipped:
@@ -240,7 +237,6 @@ def export_command(
 def _format_and_place(
     name: str, first: str | None, second: str | None, formats: Sequence[str]
 ) -> tuple[str, str | None]:
-    """Return the format (JSON Lines by default) and the file or folder that the arguments name."""
     if first in formats:
         return str(first), second
     if second is not None or (name == "export" and first is not None):
@@ -267,7 +263,7 @@ def _few(names: Sequence[str]) -> str:
 def _export_adr(
     memory: Memory, snapshot: Snapshot, records: list[Record], folder: Path, form: Form | None, how: Mapping[str, bool]
 ) -> None:
-    """Write decisions to files of a folder, and print their states; `how` has --force, --dry-run and --json by name."""
+    """`how` has --force, --dry-run and --json by name."""
     from memctl.exchange import adr_export
 
     exported = adr_export.export_folder(memory, snapshot, records, folder, form)

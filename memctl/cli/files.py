@@ -127,10 +127,7 @@ def _pack(
     *,
     as_json: bool,
 ) -> None:
-    """Print the files to load ahead as a pack; `request` is the task and the budget in tokens.
-
-    All tokens are counted as in the kind of these files that has the most tokens per character.
-    """
+    """All tokens are counted as in the kind of these files that has the most tokens per character."""
     task, budget = request
     kinds = {choice.content.facts.kind for choice in ranking.files if choice.left_out in ("", NO_ROOM)} | {"markdown"}
     kind = max(sorted(kinds), key=lambda kind: counter.family.factors[kind])
@@ -182,7 +179,6 @@ def _print(ranking: Priorities, shown: tuple[Choice, ...], room: LoadBudget, exp
 
 
 def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:
-    """Print the files, and below each file its points with the reason for each."""
     lines: list[tuple[str, ...]] = []
     for choice, row in zip(shown, rows, strict=True):
         parts = choice.score

@@ -88,7 +88,6 @@ def propose(memory: Memory) -> list[FirstStep]:
 
 
 def _push(memory: Memory) -> Iterator[FirstStep]:
-    """Yield the step that brings the memory to the remote, if there is one."""
     known, branch = memory.repository.remotes(), memory.repository.branch()[0].removeprefix("refs/heads/")
     if known and branch:
         has_upstream = f"branch.{branch}.merge" in memory.repository.branch_settings
@@ -97,7 +96,7 @@ def _push(memory: Memory) -> Iterator[FirstStep]:
 
 
 def _writer_of_documents(memory: Memory) -> FirstStep:
-    """Return the step by which the documents are rendered, since no write does it: a workflow's, or a person's."""
+    """Where no write renders the documents, a workflow or a person does."""
     repository, branch = memory.repository, memory.default_branch or "the default branch"
     urls = (remotes.setting(repository, f"remote.{name}.url") for name in repository.remotes())
     if host := next((match for url in urls if (match := _WITH_WORKFLOWS.search(url))), None):
@@ -108,7 +107,6 @@ def _writer_of_documents(memory: Memory) -> FirstStep:
 
 
 def _tracked(memory: Memory) -> list[str]:
-    """Return the paths of the repository's files in Git, relative to the folder with the memory."""
     args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     return [os.fsdecode(name) for name in git.read(args, memory.folder.parent).split(b"\0") if name]
 
@@ -174,7 +172,7 @@ def propose_sections(memory: Memory, snapshot: Snapshot) -> tuple[list[FirstStep
 
 @lru_cache(maxsize=4_096)
 def _not_own(folder: str) -> str:
-    """Return the first folder on the way to one that is of tests, examples or code that is not the project's own."""
+    """Return the first folder on the way that is of tests, examples or code that is not the project's own."""
     names = folder.split("/")
     if any(map(_NO_PART.fullmatch, names)):
         return ""

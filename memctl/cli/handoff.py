@@ -403,7 +403,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
 
 
 def _push(memory: Memory, remote: str, *, dry_run: bool = False) -> None:
-    """Push the branch with the record of a handoff, as `memctl sync` does; raises MemctlError where it refuses."""
+    """Push the record of a handoff as `memctl sync` does; raises MemctlError where that refuses."""
     try:
         syncing.sync_branch(memory, remote, Options(dry_run=dry_run))
     except MemctlError as error:
@@ -416,7 +416,6 @@ for member in (list_command, show_command, accept_command, decline_command, with
 
 
 def _print_offer(memory: Memory, offered: OfferOutcome, options: PackOptions, flags: dict[str, Any]) -> None:
-    """Print a handoff's package on stdout, and on stderr what was recorded and transferred."""
     request, done, package = offered.package.request, offered.done, offered.package
     change = done.written.change
     name = change.ids[0]

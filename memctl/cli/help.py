@@ -55,7 +55,6 @@ def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool
 
 
 def _command_help(root: click.Context, words: tuple[str, ...]) -> str:
-    """Return the help of a command or subcommand; raises MemctlError for an unknown name."""
     context, group = root, root.command
     if group_of := next((name for name, members in GROUPS.items() if words[0] in members), ""):
         words = (group_of, *words)

@@ -158,13 +158,12 @@ _SHOWN = 5  # records that a line names
 
 
 def _ids(memory: Memory, commit: history.Commit) -> list[str]:
-    """Return the ids of a commit's records: those that its trailers name, and those of its files."""
     identifiers = (ids.id_in_path(path) for path in commit.paths if path.startswith(memory.prefix + "/"))
     return list(dict.fromkeys((*commit.trailers.ids, *sorted({name for name in identifiers if name}))))
 
 
 def _deeds(memory: Memory, commit: history.Commit) -> list[tuple[str, str, str]]:
-    """Return what a commit did to records: action, id, and why. Trailers say it, else the difference of the files."""
+    """Trailers say what a commit did to records, else the difference of the files."""
     if len(commit.trailers.ops) == 1 and set(_ids(memory, commit)) == set(commit.trailers.ids):
         return list(commit.trailers.deeds)
     changes = ((_DEEDS.get(status, ""), ids.id_in_path(path) or "") for path, status in commit.changes.items())

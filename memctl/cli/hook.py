@@ -20,7 +20,7 @@ from memctl.text.phrases import quantity
 
 
 def _answering(host: Host) -> Command:
-    """Return the command that a host calls; an error in it goes to memctl's own log, not to the host."""
+    """An error in the command goes to memctl's own log, not to the host."""
 
     @command(
         host.name,
@@ -121,10 +121,7 @@ def _figure(value: float | None, label: str = "median ") -> str:
 
 
 def _root(ctx: click.Context) -> Path:
-    """Finish the jobs of the hooks, and return the folder with the hooks' state.
-
-    A memory that can't be opened has this folder, too; then a warning says why it can't be opened.
-    """
+    """A memory that can't be opened has the folder of the hooks' state, too; then a warning says why."""
     try:
         memory = memory_access.memory(ctx)
     except MemctlError as error:

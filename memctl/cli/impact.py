@@ -157,7 +157,6 @@ def impact_command(
 
 
 def _review(memory: Memory, query: ImpactQuery, style: str, fail_on: tuple[str, ...]) -> list[ReviewItem] | None:
-    """Return the review of a branch, None if the query is no range with three dots."""
     if query.source == _BRANCHES:
         from memctl.check import branch_overlap
 
@@ -192,7 +191,6 @@ def _print_review(source: str, review: list[ReviewItem], style: str) -> None:
 
 
 def _no_changes(query: ImpactQuery) -> str:
-    """Return the sentence for changes without files, which says what was compared."""
     if query.source == "disk":
         return "no file differs from the last commit: `memctl page impact HEAD~1..HEAD` shows what that commit affects"
     return "no file is staged" if query.source == "index" else f"no file differs in {query.source}"
@@ -243,7 +241,7 @@ def _named_files(memory: Memory, disk: Snapshot, folder: Path, paths: tuple[str,
 
 
 def _is_range(memory: Memory, disk: Snapshot, folder: Path, text: str) -> bool:
-    """Return whether an argument is a range REV..REV and not a path, such as `../other` or a file with that name."""
+    """An argument such as `../other`, or a file with that name, is a path and no range."""
     if ".." not in text or ".." in text.split("/"):
         return False
     return not disk.files.names().intersection(repository_paths.possible_paths(memory.repository.top, folder, text))
@@ -274,7 +272,6 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
 
 
 def _document_rows(changed: list[Reach]) -> list[tuple[str, ...]]:
-    """Return the rows of the matrix on what to update, for files with one row, or for those without one."""
     if changed[0].row:
         return [
             (f"  {', '.join(item.documents)}", _IN_WORDS[item.condition])

@@ -146,7 +146,6 @@ def _grant_trust(memory: Memory) -> None:
 
 
 def _print_steps(top: Path, steps: Sequence[FirstStep]) -> None:
-    """Print the proposed next steps on stderr; `top` is the folder in which to run them."""
     where = "" if top.samefile(os.getcwd()) else f" in {output.name(str(top))}"
     width = max(len(step.line) for step in steps)
     output.note(
@@ -156,7 +155,6 @@ def _print_steps(top: Path, steps: Sequence[FirstStep]) -> None:
 
 
 def _run_steps(ctx: click.Context, memory: Memory, *, dry_run: bool) -> None:
-    """Run the proposed next steps that need no text of the user's, or print them in a dry run."""
     from memctl.cli import first_steps
 
     steps = [step for step in first_steps.propose(memory) if step.is_complete and step.words[0] != "init"]
@@ -168,7 +166,6 @@ def _run_steps(ctx: click.Context, memory: Memory, *, dry_run: bool) -> None:
 
 
 def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
-    """Print a command for each section that the tree suggests, or run them."""
     from memctl.cli import first_steps
 
     memory, snapshot = memory_access.read(ctx, None)
@@ -191,7 +188,6 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
 
 
 def _run_all(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
-    """Run commands in the folder `top`, one after another, even if one of them fails."""
     root, has_failed = ctx.find_root(), False
     for step in steps:
         output.text(f"$ {step.line}")

@@ -94,7 +94,6 @@ def run(ctx: click.Context, options: InstallOptions) -> int:
 
 
 def _consent(mode: str) -> str:
-    """Return what hooks commit, in words, by the value of memctl.hookCommits ("": each clone has its own)."""
     what = _PLACES.get(mode, _ANYWHERE).format(what=_COMMITTED)
     values = f"{hook_commits.ALL}|{hook_commits.RECORDS}|{hook_commits.NONE}"
     return f"these hooks {what} (`git config {hook_commits.SETTING} {values}` changes that)"
@@ -109,7 +108,6 @@ def _mode(repository: Repository | None) -> str:
 
 
 def _set_up(options: InstallOptions, repository: Repository) -> None:
-    """Prepare the clone for an installation: trust it, and store its settings; or remove the refspec on --uninstall."""
     if options.uninstall:
         install.carry_out(repository, install.plan_refspec_removal(repository))
         return
@@ -133,7 +131,6 @@ def _check_options(options: InstallOptions) -> None:
 
 
 def _place(ctx: click.Context, options: InstallOptions) -> tuple[Path, Repository | None]:
-    """Return the folder whose files change: the one with the memory, or the user's home."""
     if options.user:
         home = files.home_folder()
         if home == Path(os.devnull):
@@ -151,7 +148,6 @@ def _place(ctx: click.Context, options: InstallOptions) -> tuple[Path, Repositor
 
 
 def _memory(ctx: click.Context, *, dry_run: bool) -> Memory:
-    """Return the memory in whose clone to install; raises MemctlError for an agent if the clone is not trusted."""
     memory = memory_access.memory(ctx)
     if not dry_run:
         if memory.by_agent or memory.by_unknown:  # MEMCTL_TRUST ends with its command, and what is installed stays
@@ -161,7 +157,7 @@ def _memory(ctx: click.Context, *, dry_run: bool) -> Memory:
 
 
 def _grant_trust(repository: Repository) -> None:
-    """Trust the clone in which a person installs something, and print that if it is new; an agent trusts no clone."""
+    """An agent trusts no clone."""
     if agent_env.shell_of(os.environ) is not None or agent_env.is_unknown(os.environ):
         return
     is_new = trust.state(repository, {}) != trust.TRUSTED
@@ -202,7 +198,7 @@ def _edits(
 
 
 def _program(options: InstallOptions) -> str:
-    """Return the program that hooks call: "" for memctl on the PATH, or its absolute path in a user's own settings."""
+    """Return "" for memctl on the PATH, or its absolute path in a user's own settings."""
     own = install.own_program(sys.argv[0], sys.executable)
     if not own or not (options.user or options.own) or (_is_on_path(own) and not _environment()):
         return ""
@@ -210,7 +206,7 @@ def _program(options: InstallOptions) -> str:
 
 
 def _is_on_path(own: str) -> bool:
-    """Return whether the PATH leads to this memctl, and not to another program or to none."""
+    """The PATH may lead to another program of this name."""
     program = shutil.which("memctl")
     return program is not None and os.path.exists(own) and os.path.samefile(program, own)
 
@@ -235,7 +231,6 @@ def _environment() -> str:
 
 
 def _show(edits: list[Edit]) -> None:
-    """Print each change as a unified diff."""
     for edit in edits:
         if not edit.changes:
             continue
@@ -282,7 +277,6 @@ def _report(options: InstallOptions, edits: list[Edit], *, done: bool) -> None:
 
 
 def _advise_on_workflow(what: str, edit: Edit) -> None:
-    """Print what the user has to do on the hosting site."""
     steps = [f"commit {edit.name}"]
     if what == "gitlab":
         steps.append("add `include: [{local: .gitlab/memctl.yml}]` to .gitlab-ci.yml and a token as MEMCTL_TOKEN")
@@ -426,7 +420,6 @@ def install_command(ctx: click.Context, /, target: str | None, **values: Any) ->
 
 
 def _install_git(ctx: click.Context, options: InstallOptions) -> int:
-    """Install or remove Git's hooks, merge drivers and refspec; return the exit code."""
     repository, steps = _plan(ctx, options)
     uninstall, dry_run = options.uninstall, options.dry_run
     if not dry_run:
@@ -460,7 +453,7 @@ def _print_schedule(ctx: click.Context, target: str, options: InstallOptions) ->
 
 
 def _print_mcp(target: str | None, as_json: bool) -> None:
-    """Print the settings with which a program starts the server; they belong to the user, so nothing is written."""
+    """The settings belong to the user, so nothing is written."""
     if target not in CLIENTS:
         raise MemctlError(
             "the option --for PROGRAM is missing", f"`memctl install mcp --for {'|'.join(CLIENTS)}`", USAGE
@@ -496,7 +489,6 @@ def _print(step: InstallStep, dry_run: bool) -> None:
 
 
 def _print_writes(step: InstallStep) -> None:
-    """Print a dry run: a diff of our own script, other changes of files, and settings."""
     files = step.files
     if files and files.text is not None:
         old, new = output.name(files.old).splitlines(), output.name(files.text).splitlines()

@@ -102,7 +102,6 @@ def _work(
 
 
 def _waits(blockers: Sequence[Record], stated: Sequence[str]) -> str:
-    """Return the line below a blocked record, which names what it waits for, and the blockers that its text states."""
     if not blockers and not stated:
         return ""
     from memctl.text.markdown import one_line  # most lists name no blocked work

@@ -20,7 +20,6 @@ from memctl.errors import BUG, INTERRUPTED, OK, UNANSWERED, USAGE, MemctlError, 
 
 
 def _command_of(name: str) -> click.Command | None:
-    """Return the command that creates records of a type."""
     if (kind := of_kinds().get(name)) is None:
         return None
     from memctl.cli import create
@@ -81,7 +80,7 @@ def cli(ctx: click.Context, /, folder: Path | None, no_pager: bool) -> Any:
 
 
 def _status(ctx: click.Context, folder: Path | None) -> Any:
-    """Print the memory's status, or the help if there is no memory: what `memctl` does without a command."""
+    """This is what `memctl` does without a command."""
     from memctl.store import memory_root
 
     ctx.obj.work_in(folder)
@@ -131,7 +130,6 @@ def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
 
 
 def _error(raised: Exception, written: list[str], words: list[str]) -> MemctlError:
-    """Return the error for an exception that ended a command, with a message, a hint and an exit code."""
     if isinstance(raised, MemctlError):
         return raised
     if isinstance(raised, click.UsageError):
@@ -157,8 +155,7 @@ def _refuse_broken_text(arguments: list[str]) -> None:
 
 
 def _explain(error: OSError, written: list[str]) -> MemctlError:
-    """Return the error for an OSError. It names the ids that were committed before, so that a script does not repeat
-    them."""
+    """The error names the ids that were committed before, so that a script does not repeat them."""
     message = f"{error.filename or 'a file or pipe'}: {error.strerror or error}"
     if error.filename == terminal.OUTPUT and written:
         hint = "do not run the command again: the change is committed"
@@ -167,7 +164,6 @@ def _explain(error: OSError, written: list[str]) -> MemctlError:
 
 
 def _complain(error: MemctlError, *, is_json: bool) -> None:
-    """Print an error on standard error: as text, or as one line of JSON if the arguments ask for JSON."""
     if not is_json:
         terminal.complain(f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else ""))
         return

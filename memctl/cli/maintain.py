@@ -79,7 +79,6 @@ def _data(memory: Memory, done: maintenance.MaintenanceResult, dry_run: bool) ->
 
 
 def _skipped_data(done: maintenance.MaintenanceResult) -> list[dict[str, str]]:
-    """Return what is due but kept, for JSON: its id, what is due and by which rule, and why it is kept."""
     records = [
         {"id": item.verdict.record.id, "due": item.verdict.action, "reason": item.verdict.reason, "why": item.why}
         for item in done.judgement.spared

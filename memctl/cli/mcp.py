@@ -40,9 +40,6 @@ def mcp_command(ctx: click.Context) -> None:
 
 
 def _named_folder(folder: Path) -> Path:
-    """Return the folder that a program's settings name; the current one if the program left a variable in the name.
-
-    Not every program replaces ${workspaceFolder} in settings, or does it in all of its settings files.
-    """
+    """Not every program replaces ${workspaceFolder} in settings, or does it in all of its settings files."""
     name = os.path.expanduser(folder)
     return Path() if _VARIABLE.search(name) and not os.path.isdir(name) else Path(name)

@@ -63,7 +63,6 @@ def memory(ctx: click.Context) -> Memory:
 
 
 def _announce_locks(ctx: click.Context) -> None:
-    """Print on stderr when the command waits for a lock, until it ends."""
     from memctl.store import lock  # not loaded by commands that read, which take no lock
 
     lock.announce = output.note
@@ -71,10 +70,7 @@ def _announce_locks(ctx: click.Context) -> None:
 
 
 def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
-    """Wait for processes that agents' hooks started in the background, so that the command sees what they write.
-
-    A command that writes finishes the jobs of killed processes; any other command only reports them.
-    """
+    """A command that writes finishes the jobs of killed processes; any other command only reports them."""
     from memctl.store import job_queue
 
     if git.committing_process() or not job_queue.notes(opened.hooks):  # a hook must not wait for the job that commits
@@ -99,7 +95,7 @@ def _warn_of_sparse_checkout(opened: Memory) -> None:
 
 
 def _note_undone(opened: Memory) -> None:
-    """Add a remark on changes that Git undid before their commit; calls Git only if a pending text is missing."""
+    """Git is called only if a pending text is missing."""
     if not has_pending(opened):
         return
     from memctl.store import pending_state
@@ -121,7 +117,7 @@ def has_pending(opened: Memory) -> bool:
 
 
 def _writes(ctx: click.Context) -> bool:
-    """Return whether a command makes commits, judged by its options."""
+    """The options of a command tell whether it makes commits."""
     is_one = "no_commit" in ctx.params or ctx.command.name in ("commit", "sync")
     return is_one and not ctx.params.get("dry_run")
 

@@ -97,7 +97,6 @@ def rehydrate_command(
 def _explain(
     memory: Memory, snapshot: Snapshot, pack: Pack, request: rehydrate.RehydrationRequest, *, as_json: bool
 ) -> None:
-    """Print where each open record is in a pack, and why."""
     from memctl.pack.explain import explain  # seldom wanted
 
     placed = list(explain(snapshot, pack, request, memory.now))

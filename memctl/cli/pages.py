@@ -58,7 +58,7 @@ def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title
 
 
 def _option_texts(kind: PageKind, options: dict[str, Any]) -> PageText:
-    """Return the fields that the options set. An empty text, also alone in a list, clears the field."""
+    """An empty text, also alone in a list, clears the field."""
     fields = {field.name for field in kind.fields}
     values: dict[str, Any] = {}
     content: dict[str, str | list[str]] = {}
@@ -76,7 +76,6 @@ def _option_texts(kind: PageKind, options: dict[str, Any]) -> PageText:
 
 
 def _refuse_stand_ins(text: PageText) -> None:
-    """Raise MemctlError if a title or option is a placeholder such as "TODO"."""
     refuse_placeholder(text.values.get("title", ""), "title")
     for name, value in text.content.items():
         for item in [value] if isinstance(value, str) else value:
@@ -84,7 +83,6 @@ def _refuse_stand_ins(text: PageText) -> None:
 
 
 def _from_file(file: str) -> tuple[str, str]:
-    """Return the title and the text of a Markdown file."""
     text = read(file)
     try:
         has_values = bool(frontmatter.read(text)[0])
@@ -97,13 +95,11 @@ def _from_file(file: str) -> tuple[str, str]:
 
 
 def _skeleton(kind: PageKind, text: PageText) -> str:
-    """Return the headings that a page may have, with the given texts filled in."""
     parts = ((field.heading, content_fields.compose(field, text.content.get(field.name, ""))) for field in kind.fields)
     return "\n".join(part or f"## {heading}\n" for heading, part in parts)
 
 
 def _filled(kind: PageKind, text: PageText, page: Page | None) -> str:
-    """Return the text of a file or page with the given fields under their headings."""
     body = text.body if text.body is not None else page.body if page else ""
     return with_content(kind, body.lstrip("\n"), text)
 
@@ -167,7 +163,7 @@ Prepare = Callable[[Memory, Snapshot, dict[str, Any]], tuple[Plan, str]]
 
 
 def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> None:
-    """Write a page and report it. The editor is open before anything is locked; refused text is kept in a file."""
+    """The editor is open before anything is locked; refused text is kept in a file."""
     flags = take_flags(given)
     memory = memory_access.memory(ctx)
     author = Author(memory.actor, memory.now)
@@ -184,7 +180,7 @@ def _is_given(options: dict[str, Any]) -> bool:
 
 
 def _refuse_changed(marker: str, before: Page | None, now: Page | None) -> None:
-    """Raise MemctlError if the page changed on the disk while its text was in the editor."""
+    """The page may have changed on the disk while its text was in the editor."""
     if now != before:
         raise MemctlError(
             f"the file of {marker} was changed while you edited its text",
@@ -279,7 +275,6 @@ def _row(page: Page) -> tuple[str, ...]:
 
 
 def _marker(shown: str) -> click.Argument:
-    """Return the argument that names a page, by its marker or its title."""
     return click.Argument(["marker"], metavar=shown, callback=section_named, shell_complete=complete("marker"))
 
 

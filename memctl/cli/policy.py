@@ -143,7 +143,6 @@ class _Batch:
         )
 
     def _measured(self, named: str, in_contexts: int) -> window.ContextState:
-        """Return the values that the log, the events of a workflow and the records give; none without a memory."""
         self.workflow = self.since = ""
         self.events: tuple[WorkflowEvent, ...] = ()
         if self.memory is None:
@@ -161,7 +160,6 @@ class _Batch:
         return state
 
     def note(self, fired: Sequence[int] = (), **counts: int) -> None:
-        """Append the batch to the log."""
         if self.memory is None:
             return
         facts, before = self.facts, self.measured.aws_before
@@ -213,7 +211,7 @@ _OPTIONS = {
 
 
 def _declared(inputs: dict[str, Any]) -> window.ContextState:
-    """Return the values that options give, and before them those of the --state file."""
+    """Values of options come before those of the --state file."""
     named = inputs["described"]
     state = window.contexts.parse(read(named), named) if named else window.ContextState()
     options = {key: inputs[name] for name, key in _OPTIONS.items() if inputs.get(name) not in (None, False)}

@@ -123,7 +123,6 @@ def print_performance(performance: Performance) -> None:
 
 
 def _print(report: QualityReport, blocks: int, most: int | None) -> None:
-    """Print a report on a text of `blocks` blocks, with at most `most` changes."""
     output.text(f"{report.format}: {report.tokens:,} tokens in {blocks:,} blocks")
     if report.task:
         output.text(f"task: {' '.join(report.task.split())[:100]}")

@@ -92,7 +92,7 @@ def _forms(made: Redaction) -> list[str]:
 
 
 def _transcripts(memory: Memory, wanted: list[str]) -> list[str]:
-    """Return the transcripts of agents' programs that contain one of the texts. memctl does not change these files."""
+    """memctl does not change the transcripts of agents' programs, only names those that have a text."""
     root = memory.hooks
     files = {
         file
@@ -113,7 +113,7 @@ def _transcripts(memory: Memory, wanted: list[str]) -> list[str]:
 
 
 def _blocks(file: Path, overlap: int) -> Iterator[bytes]:
-    """Yield a file in blocks that overlap, so that no match is split."""
+    """The blocks overlap, so that no match is split."""
     try:
         with file.open("rb") as stream:
             rest = b""
@@ -158,7 +158,6 @@ def _print(memory: Memory, made: Redaction, left: Matches, transcripts: list[str
 
 
 def _remaining_places(left: Matches, names: list[str], staged: Sequence[str], transcripts: list[str]) -> Iterator[str]:
-    """Yield, in words, the places where the credential may remain out of memctl's reach."""
     yield "Revoke the credential: these places have it, or may have it:"
     if names:
         yield f"- the names of files: {_some(names)} (paths of records never change: create new records, delete these)"

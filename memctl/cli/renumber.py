@@ -77,7 +77,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
 
 
 def _owner_hints(memory: Memory, made: renumber.Renumbering) -> Iterator[str]:
-    """Yield a hint for each owned number that two sections had, since only the owner knows which one was meant."""
+    """Only the owner of a number that two sections had knows which one was meant."""
     pages = [holder for holder in made.renamed if holder.record is None and SECTION.fullmatch(holder.name)]
     state = ref_state.read(memory).state if pages else State()
     for holder in pages:
@@ -88,7 +88,6 @@ def _owner_hints(memory: Memory, made: renumber.Renumbering) -> Iterator[str]:
 
 
 def _to_conclude(memory: Memory, result: Outcome, within: renumber.StagedMerge | None) -> Iterator[str]:
-    """Yield the commands that finish the merge, rebase or cherry-pick under way."""
     stage = f"`git add --all -- {shlex.quote(memory.prefix)}`"
     if within is None:
         if not result.change.is_empty and (operation := memory.repository.under_way()):

@@ -131,13 +131,11 @@ def search_command(
 
 
 def _kinds(types: Sequence[str]) -> tuple[str, ...]:
-    """Return the kinds of entries to search; all if the options name none."""
     named = [kind for name in types if name != FILE for kind in (RECORDS if name == _ANY_RECORD else (name,))]
     return tuple(dict.fromkeys(named)) if types else ALL
 
 
 def _files(memory: Memory, snapshot: Snapshot, query: str, at: str | None, filters: Filters) -> list[Result]:
-    """Return the repository's files that match a query, as results whose title says why."""
     if msgspec.structs.replace(filters, archived=False, types=()) != Filters():
         return []
     from memctl.sources import file_search
@@ -209,10 +207,7 @@ def _more(number: int) -> str:
 
 
 def _note_words(query: str) -> None:
-    """Print that a query has no words, or only such as most texts have, or which words lose their signs.
-
-    The index has letters and digits only.
-    """
+    """The index has letters and digits only, so words lose their signs."""
     words = words_of(query)
     if words and STOP_WORDS.issuperset(words):
         output.note("hint: nearly every text has these words; add a word that says what the record is about")
@@ -228,7 +223,7 @@ def _note_words(query: str) -> None:
 
 
 def _in_order(results: list[_Found], order: str) -> list[_Found]:
-    """Return results in the order of a field, as `list` sorts; those that are not records come last."""
+    """Results that are not records come last."""
     if order == "relevance":
         return results
     key, large_first = ORDERS[_SORTS[order]]
@@ -238,7 +233,6 @@ def _in_order(results: list[_Found], order: str) -> list[_Found]:
 
 
 def _row(result: Result) -> tuple[str, ...]:
-    """Return the cells of a result's row: id (or the command that opens it), score, and title."""
     if result.record is not None:
         *cells, title = output.record_row(result.record)
         successors = ", ".join(result.record.superseded_by)
@@ -248,7 +242,6 @@ def _row(result: Result) -> tuple[str, ...]:
 
 
 def _turned_down(snapshot: Snapshot, result: Result) -> str:
-    """Return the line below a decision that was turned down: since when, for what and why; "" for any other result."""
     from memctl.pages import reasons
 
     line = reasons.turned_down(snapshot, result.record) if result.record is not None else ""
@@ -256,7 +249,6 @@ def _turned_down(snapshot: Snapshot, result: Result) -> str:
 
 
 def _below(excerpt: Excerpt | None, body: str) -> str:
-    """Return the line below a result: the matching part of its text, or the beginning of a page or session."""
     if excerpt is not None:
         return _INDENT + _with_marks(excerpt)
     if not body.strip():
@@ -267,7 +259,6 @@ def _below(excerpt: Excerpt | None, body: str) -> str:
 
 
 def _data(memory: Memory, result: Result, excerpt: Excerpt | None) -> dict[str, Any]:
-    """Return a result for JSON."""
     known = {"kind": result.kind, "id": result.id, "title": result.title, "open": result.opener}
     parts = {name: round(getattr(result, name), 6) for name in ("score", *_PARTS)}
     values = {**known, **parts, "path": memory.tracked(result.path) if result.path else result.id, "excerpt": excerpt}
@@ -345,7 +336,6 @@ def _table(
 
 
 def _title_style(query: str) -> Callable[[str], str]:
-    """Return a style for titles that prints the query's words, in any of their forms, in bold."""
     wanted = [word.casefold() for word in _WORD.findall(query)]
 
     def style(title: str) -> str:
@@ -360,10 +350,7 @@ def _title_style(query: str) -> Callable[[str], str]:
 
 
 def _with_marks(excerpt: Excerpt) -> str:
-    """Return an excerpt with its matches in bold if the terminal has colours, else between » and «.
-
-    Those two signs mean nothing to a shell or to Markdown, so a record can't misuse them.
-    """
+    """The signs » and « mean nothing to a shell or to Markdown, so a record can't misuse them."""
     bold = sys.stdout.isatty() and click.get_current_context().color is not False
     parts, end = [], 0
     for start, stop in excerpt.marks:

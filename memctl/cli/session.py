@@ -132,10 +132,7 @@ def _write(
     no_llm: bool,
     ends: active.Running | None = None,
 ) -> int:
-    """Write the page of a summary and the accepted records, keep the probes, and report it; then end the session.
-
-    A dry run sends nothing to a language model. Returns REFUSED if the completed page is below a target, else OK.
-    """
+    """A dry run sends nothing to a language model; returns REFUSED if the completed page is below a target, else OK."""
     from memctl.session import grades, missing_facts, probes
 
     summary = transcript_input.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
@@ -338,7 +335,7 @@ session_command.add_command(session_probe.probe_command)
 
 
 def _to_end(memory: Memory, given: str) -> active.Running:
-    """Return the session to end; raises MemctlError if it is not under way, or if several are and none is named."""
+    """Raises MemctlError if the session is not under way, or if several are and none is named."""
     under_way = active.all_running(memory)
     if not given and not memory.session and len(under_way) == 1:
         return under_way[0]
@@ -370,7 +367,6 @@ _LATEST = 5  # files to name of a session under way
 
 
 def _print_proposals(proposed: Sequence[proposals.Proposal], *, as_json: bool) -> None:
-    """Print the proposed records with their numbers for --accept; uncertain ones follow as a group."""
     if as_json:
         data = [{"number": n, **msgspec.structs.asdict(proposal)} for n, proposal in enumerate(proposed, start=1)]
         output.json_list("proposals", data)
@@ -392,10 +388,7 @@ def _print_proposals(proposed: Sequence[proposals.Proposal], *, as_json: bool) -
 
 
 def _select_proposals(proposed: Sequence[proposals.Proposal], accept: str) -> list[proposals.Proposal]:
-    """Return the proposals that --accept selects; a note names those that exist as records already.
-
-    Raises MemctlError for a number without a proposal.
-    """
+    """A note names proposals that exist as records already; raises MemctlError for a number without a proposal."""
     if accept in ("all", "sure"):
         return [proposal for proposal in proposed if not proposal.record and (proposal.is_sure or accept == "all")]
     numbers = [word.strip() for word in accept.split(",") if word.strip()]
@@ -415,7 +408,6 @@ def _select_proposals(proposed: Sequence[proposals.Proposal], accept: str) -> li
 
 
 def _report(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
-    """Report what was written; with --dry-run, what would be written."""
     if flags["as_json"]:
         data = write_command.change_data(memory, result, flags["dry_run"])
         output.json("session", {**data, "summary": _summary_data(summary)})
@@ -460,7 +452,6 @@ def _line(made: session_page.SessionPage) -> tuple[str, ...]:
 
 
 def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
-    """Print the sessions under way, with what changed during each."""
     if as_json:
         output.json_list("sessions-under-way", map(_summary_data, summaries), name="sessions")
         return
@@ -475,7 +466,6 @@ def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
 
 
 def _summary_data(summary: SessionSummary) -> dict[str, Any]:
-    """Return a summary for JSON, without what looks like a credential."""
     data = msgspec.to_builtins(summary)
     del data["succeeded"], data["ahead"]
     data["next_steps"], data["completion"] = summary.next_steps, summary.completion

@@ -108,7 +108,6 @@ def probe_command(
 def _page(
     memory: Memory, snapshot: Snapshot, given: str, session: Session | None, sources: tuple[str, ...]
 ) -> tuple[SessionPage, str]:
-    """Return the page to test with all its files, and its text; raises MemctlError if any of it can't be read."""
     own = transcript_input.own_name(session, sources[0]) if session is not None else ""
     path, text = session_pages.find(snapshot, given or _name(memory, snapshot, own, has_transcript=bool(sources)))
     page, faults = session_pages.read(snapshot, path, text)

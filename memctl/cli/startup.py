@@ -54,7 +54,6 @@ class Start:
             self._ask(settings=rest[0] in _WITH_SETTINGS)
 
     def _ask(self, *, settings: bool) -> None:
-        """Start Git's comparison of the memory's files with HEAD."""
         from memctl.store import memory_root
 
         with suppress(MemctlError, OSError):  # the command meets the same error and reports it

@@ -94,7 +94,6 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, process: StatusPro
 
 
 def _pending(memory: Memory) -> tuple[list[dict[str, Any]], int, set[str]]:
-    """Return the pending changes, the number of those that only wait for the user's commit, and the paths of both."""
     from memctl.store import pending_state  # mostly none is pending
     from memctl.text import timestamps
 
@@ -118,7 +117,6 @@ def _pending(memory: Memory) -> tuple[list[dict[str, Any]], int, set[str]]:
 
 
 def _documents(memory: Memory, snapshot: Snapshot, process: StatusProcess) -> str | None:
-    """Return the key in `_OF_DOCUMENTS` of what is to be said of the rendered documents, None if there is nothing."""
     from memctl.write import documents
 
     config = memory.config
@@ -138,13 +136,11 @@ def _documents(memory: Memory, snapshot: Snapshot, process: StatusProcess) -> st
 
 
 def _differing(memory: Memory, process: StatusProcess) -> list[str]:
-    """Return the files below `.memory/` that differ from HEAD, as seen from there."""
     start = len(memory.prefix) + 1
     return [path[start:] for path in process.differing(ignored=False) if not files.is_temporary(path[start:])]
 
 
 def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str | None]]:
-    """Return the handoffs that wait for an answer of the acting agent, on this branch or another one."""
     from memctl.record import handoff
     from memctl.team import handoffs, ref_state
 
@@ -159,8 +155,7 @@ def _handoffs(memory: Memory, snapshot: Snapshot) -> list[dict[str, str | None]]
 
 
 def _interrupted(memory: Memory) -> list[str]:
-    """Return, in words, the operations that were begun and not finished; modules are imported only if there may be
-    one."""
+    """Modules are imported only if there may be an interrupted operation."""
     places = memory.private / memory_root.STEPS, memory.repository.private / memory_root.MOVE
     if not any(map(os.path.lexists, places)):
         return []
@@ -172,7 +167,7 @@ def _interrupted(memory: Memory) -> list[str]:
 
 
 def _last_change(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any] | None:
-    """Return the last commit of the memory; the answer of Git is cached, since it may search far back."""
+    """Git's answer is cached, since it may search far back."""
     repository, newest = memory.repository, "" if at else changes_ref.tip(memory)
     commit = repository.resolve(at) if at else repository.branch()[1]
     key = f"last change: {commit} {newest}".encode()
@@ -202,10 +197,7 @@ def _change_data(commit: Commit) -> dict[str, Any]:
 
 
 def _upstream(memory: Memory, snapshot: Snapshot, process: StatusProcess) -> dict[str, Any] | None:
-    """Return the branch that HEAD follows, as last fetched, how far away it is, and how much of that is code.
-
-    Git counts the commits only if the two differ, and only once for each pair of commits.
-    """
+    """Git counts the commits only if the two differ, and only once for each pair of commits."""
     name, is_level = process.upstream()
     keys = ("name", "ahead", "behind", "ahead_outside_of_memory")
     if not name or is_level:
@@ -227,7 +219,6 @@ def _upstream(memory: Memory, snapshot: Snapshot, process: StatusProcess) -> dic
 
 
 def _print(data: dict[str, Any], bars: status_figures.Bars) -> None:
-    """Print the memory's name, its figures, then a line for everything that needs attention."""
     output.one_line(f"memory of {data['project']}: {data['folder']}")
     if not data.get("trusted", True):
         output.text(
@@ -248,7 +239,6 @@ def _print(data: dict[str, Any], bars: status_figures.Bars) -> None:
 
 
 def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
-    """Yield a line for everything that needs attention."""
     for identifier, memory_ids in data["duplicate_ids"].items():
         yield f"{identifier} is the id of {len(memory_ids)} records ({', '.join(memory_ids)}): run `memctl renumber`"
     if stale := data["stale_pages"]:
@@ -280,7 +270,6 @@ def _attention_lines(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _stale_line(stale: Sequence[dict[str, Any]]) -> str:
-    """Return a line with the stale pages, the files that made them stale, and the command that shows more."""
     shown = [
         f"{page['id']} {some([path.rpartition('/')[2] for path in page['files']], 1)}" for page in stale[:_FEW_PAGES]
     ]

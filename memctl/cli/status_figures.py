@@ -93,7 +93,6 @@ def _listed(memory: Memory, folders: list[str]) -> list[str]:
 
 
 def _mark(memory: Memory, paths: list[str], reviewed: list[str]) -> bytes:
-    """Return a stamp of pages, reviewed files, Git's index and the ref with pages of sessions; b"" if there is none."""
     repository, folder, top = memory.repository, str(memory.folder), str(memory.repository.top)
     all_paths = [*(f"{folder}/{path}" for path in paths), *(f"{top}/{path}" for path in reviewed)]
     stamp = marks([f"{repository.git_dir}/index", *all_paths])
@@ -236,7 +235,6 @@ def _progress(data: dict[str, Any], bars: Bars) -> Iterator[str]:
 
 
 def _lines(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield a label and a coloured text for each line of totals."""
     for name, counts in sorted(data["records"].items()):
         yield name, ", ".join(f"{number:,} {status}" for status, number in sorted(counts.items()))
     if not data["records"]:

@@ -276,7 +276,6 @@ def check_command(
 
 
 def _row(item: Ownership, now: str, restricted: bool) -> tuple[str, ...]:
-    """Return a row of the list of owners, with a column for readers if any section restricts them."""
     until = item.expires_at or "-"
     until += "" if item.is_live(now) else " (over)"
     row = item.section_id, item.owner_agent_id, item.ownership_type, item.acquired_at, until
@@ -288,7 +287,6 @@ def _ownership_lines(state: State, markers: tuple[str, ...]) -> str:
 
 
 def _describe(held: Ownership) -> str:
-    """Return an ownership as text, with its readers unless everybody may read."""
     return (
         f"{held.description}; only {held.readers} may read its details and files" if held.readers else held.description
     )
@@ -405,13 +403,11 @@ def share_command(ctx: click.Context, /, name: str, value: str, **flags: Any) ->
 
 
 def _by(agent: Agent) -> str:
-    """Return the handoffs that an agent works on, with the sections that it received, as text."""
     texts = [" ".join([f"{name}:", *work.sections]).removesuffix(":") for name, work in agent.handoffs.items()]
     return f" ({', '.join(texts)})" if texts else ""
 
 
 def _lines(state: State, now: str) -> list[str]:
-    """Return the lines that describe the shared state, without empty parts."""
     changed = f", last changed {state.last_sync_timestamp}" if state.last_sync_timestamp else ""
     live = [held for _, held in sorted(state.section_ownership_map.items()) if held.is_live(now)]
     parts = {

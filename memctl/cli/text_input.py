@@ -187,7 +187,6 @@ def open_editor(text: str) -> str:
 
 
 def _without_empty(body: str, names: Sequence[str] | None = None) -> str:
-    """Return a text without the headings that have no text below them: those in `names`, or all."""
     parts = [
         part.text
         for part in headings.split(body)
@@ -197,7 +196,6 @@ def _without_empty(body: str, names: Sequence[str] | None = None) -> str:
 
 
 def _tidy(body: str) -> str:
-    """Return a text with runs of empty lines reduced to one, except in code."""
     tidied: list[str] = []
     for line, outside in headings.outside_fences(body):
         if not (outside and not line.strip() and tidied and not tidied[-1].strip()):

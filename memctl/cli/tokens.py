@@ -180,7 +180,6 @@ def _of_request(source: str, request: messages.Conversation, counter: Counter) -
 
 
 def _request(text: str) -> Any:
-    """Return a JSON document, or the lines of JSON Lines as a list; of a transcript's lines, their `message`."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -200,7 +199,6 @@ def _print(rows: list[_Row], family: str, as_json: bool, as_messages: bool) -> N
 
 
 def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> None:
-    """Learn from a file of observations, and report it; raises MemctlError if it has none."""
     from memctl.tokens.reports import observe
 
     observed = observe(read(source), lambda name: _read_beside(source, name))
@@ -227,7 +225,6 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
 
 
 def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
-    """Forget the correction factors of one model, or of all models."""
     folder = memory.repository.shared
     learned = token_samples.models(folder)
     names = learned if model is None else [name for name in learned if name == name_of(model)]
@@ -243,7 +240,7 @@ def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
 
 
 def _read_beside(source: str, name: str) -> str:
-    """Return the text of a file that an observation names; it must be below the folder of the observations."""
+    """The file must be below the folder of the observations."""
     folder = Path("." if source == "-" else source).resolve()
     folder = folder if folder.is_dir() else folder.parent
     file = (folder / name).resolve()

@@ -64,7 +64,6 @@ def read_parts(sources: tuple[str, ...]) -> list[Session]:
 
 
 def _read_all(sources: tuple[str, ...]) -> list[Session]:
-    """Return the transcripts with those of sub-agents, each once."""
     sessions: list[Session] = []
     for source in dict.fromkeys(sources):
         with open_source(source) as stream:
@@ -77,7 +76,6 @@ def _read_all(sources: tuple[str, ...]) -> list[Session]:
 
 
 def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
-    """Yield the transcripts of a session's sub-agents, except unreadable ones and those that are named as arguments."""
     for path in claude_code.sub_agent_transcripts(source):
         if any(os.path.realpath(path) == os.path.realpath(other) for other in named):
             continue

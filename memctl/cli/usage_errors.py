@@ -15,7 +15,6 @@ from memctl.text.lazy_regex import lazy_regex
 
 
 def _by_word(leads: dict[str, str]) -> dict[str, str]:
-    """Return what to type instead by each word; a key of `leads` has one word, or several with commas between them."""
     return {word: lead for words, lead in leads.items() for word in words.split(", ")}
 
 
@@ -143,7 +142,6 @@ def usage_error(raised: click.UsageError, given: list[str]) -> MemctlError:
 
 
 def _near_choice(raised: click.UsageError, message: str) -> str:
-    """Return the value that may be meant in place of one that an option does not take; "" if none is like it."""
     wrong, param = _NO_CHOICE.search(message), getattr(raised, "param", None)
     if wrong is None or not isinstance(param, click.Parameter) or not isinstance(param.type, click.Choice):
         return ""
@@ -153,8 +151,7 @@ def _near_choice(raised: click.UsageError, message: str) -> str:
 
 
 def _of_more_words(context: click.Context, given: list[str]) -> str:
-    """Return the hint for more words than a command takes: they are one title, or something to look for; "" if
-    neither."""
+    """More words than a command takes are one title, or something to look for; return "" if neither."""
     name = context.info_name or ""
     behind = given[given.index(name) + 1 :] if name in given else given[1:]  # for a synonym of the name
     words = list(takewhile(lambda word: not word.startswith("-"), behind))

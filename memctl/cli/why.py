@@ -113,7 +113,6 @@ def _print(answer: Explanation, limit: int) -> None:
 
 
 def _print_unknown(memory: Memory, snapshot: Snapshot, answer: Explanation, at: str) -> None:
-    """Print on stderr what is unknown: a missing file, a line in no commit, the history that a shallow clone lacks."""
     subject, origin = answer.asked, answer.origin
     if subject.last is not None:
         by = f": the commit {subject.last.removed_by[:SHORT]} removed the file" if subject.last.removed_by else ""
@@ -162,7 +161,6 @@ def _record_row(related: RelatedRecord) -> _WhyRow:
 
 
 def _reasons_in_words(reasons: Sequence[Reason]) -> list[str]:
-    """Return reasons as text; of the lines that name a record, only the first three."""
     lines = list(dict.fromkeys(reason.where for reason in reasons if reason.by == IN_TEXT))
     shown = [f"named in line{'s' * (len(lines) > 1)} {some(lines, _FEW)}"] if lines else []
     others = [

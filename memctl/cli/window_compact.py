@@ -99,7 +99,7 @@ def compact_command(
 
 
 def _target(seen: SeenConversation, model: str | None, window: int | None, memory: Memory | None) -> int:
-    """Return 60 % of the usable window, less the tokens that a transcript reports beside its messages."""
+    """A transcript reports tokens beside its messages; without these, 60 % of the usable window are the target."""
     from memctl.tokens import model_windows
 
     _, usable = window_limit.settings(None, memory)
@@ -142,10 +142,7 @@ def _report(source: str, seen: SeenConversation, reduction: Reduction, counter: 
 
 
 def _note_origin(source: str, seen: SeenConversation) -> None:
-    """Say what of a transcript was counted, since `window status` shows what the model reported.
-
-    The messages that are written name no model, so that the next command would count them as another one's.
-    """
+    """The messages that are written name no model, so that the next command would count them as another one's."""
     if (transcript := seen.transcript) is None:
         return
     output.note("only the messages of the transcript's last window are counted, without system prompt and tools")
@@ -163,7 +160,6 @@ def _note_origin(source: str, seen: SeenConversation) -> None:
 
 
 def _describe_step(step: Step) -> str:
-    """Return a step on one line."""
     more = [quantity(step.blocks, "block")] if step.blocks else []
     more += [f"fidelity {step.fidelity:.2f}"] if step.fidelity is not None else []
     if step.llm_calls:

@@ -99,7 +99,6 @@ def fidelity_command(
 
 
 def _judged(before: str, after: str, questions: Sequence[Question], provider: Provider | None) -> Fidelity:
-    """Return the fidelity as judged by the user's model, or by facts and with a warning if the model fails."""
     if provider is not None:
         try:
             return fidelity.evaluate(before, after, questions, fidelity.judge_by(provider))
@@ -109,7 +108,6 @@ def _judged(before: str, after: str, questions: Sequence[Question], provider: Pr
 
 
 def _contents(source: str) -> Contents:
-    """Return what a file has for a model, and say on stderr where its last window begins."""
     with lines(source) as stream:
         contents = fidelity.read_contents("".join(stream).encode(), source)
     if not contents.session.events and contents.session.form != "text":

@@ -156,7 +156,6 @@ def status_command(
 
 
 def _follow(source: WindowSource) -> None:
-    """Redraw the status whenever the file changes, until the user interrupts."""
     last: tuple[int, int] | None = (0, 0)
     try:
         while True:
@@ -173,7 +172,6 @@ def _follow(source: WindowSource) -> None:
 
 
 def _stamp(file: str) -> tuple[int, int] | None:
-    """Return when a file was last changed, and its size; None if it is missing, which its reader reports."""
     try:
         info = os.stat(file)
     except OSError:
@@ -218,7 +216,6 @@ def _fits(limit: window.Limit) -> str:
 
 
 def _growth(reading: window.PressureReading, steps: int) -> str:
-    """Return the burn rate, as in `window health`, and the forecasts from it and from the usual growth."""
     if reading.forecast_tokens_per_turn <= 0:
         return ""
     rate, late = f"{reading.burn_rate_tokens_per_turn:,.0f}", f"{reading.velocity_tokens_per_turn:,.0f}"
@@ -243,7 +240,6 @@ def _until_red(reading: window.PressureReading) -> str:
 
 
 def _use(part: window.status.ComponentUse) -> str:
-    """Return what a component uses of its budget, and by how much it is over it."""
     over = part.used - part.limit
     if not part.components:
         return f"{part.used:,}"
@@ -269,7 +265,6 @@ def _large_row(large: window.status.Large) -> tuple[str, ...]:
 
 
 def _suited(limit: window.Limit, thresholds: window.Thresholds, reading: window.PressureReading) -> str:
-    """Return a hint if thresholds that suit the window's size would put it into another zone than the defaults do."""
     suited = window.Thresholds.suited_to(limit.window)
     zone = suited.zone(reading.utilization_pct / 100)
     if thresholds != window.Thresholds() or zone is reading.zone:
@@ -341,7 +336,6 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **val
 
 
 def _print_past(begun: list[tuple[int, window.Alert]], now: set[str]) -> None:
-    """Print earlier alarms, with the requests at which they began."""
     rows = []
     for metric in window.METRICS:
         turns = [turn for turn, alert in begun if alert.metric == metric]
@@ -356,7 +350,6 @@ def _print_past(begun: list[tuple[int, window.Alert]], now: set[str]) -> None:
 
 
 def _watched(last: window.HealthSnapshot, alerts: list[window.Alert]) -> list[window.Alert]:
-    """Return the metrics that are outside of their healthy range without an alarm."""
     alarming = {alert.metric for alert in alerts}
     return [alert for alert in window.health.watch(last) if alert.metric not in alarming]
 

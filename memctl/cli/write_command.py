@@ -218,7 +218,6 @@ def change_data(memory: Memory, result: Outcome, dry_run: bool) -> dict[str, Any
 
 
 def _print_change(memory: Memory, result: Outcome) -> None:
-    """Print a dry run: the commit's subject and a diff of every file."""
     change = result.change
     output.one_line(f"would {change.op} {change.title}" if not change.is_empty else "nothing would change")
     for write in change.writes:

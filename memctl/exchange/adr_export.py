@@ -107,7 +107,6 @@ class Decisions:
 
     @cached_property
     def _usual(self) -> Form:
-        """The form of most files in the folder that memctl did not make, or else of most imported decisions."""
         in_folder = Counter(form for name in self._others_files if (form := _form_of(self._folder, name)))
         forms = in_folder or Counter(origin.form for origin in self.origins.values())
         return forms.most_common(1)[0][0] if forms else _DEFAULT
@@ -149,7 +148,6 @@ def export_folder(
 
 
 def _last_exports(memory: Memory) -> dict[str, str]:
-    """Return the hash of each file at its last export, by absolute path; {} if the list can't be read."""
     try:
         return msgspec.json.decode((memory.private / _EXPORTS).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError):
@@ -175,7 +173,6 @@ def write_folder(memory: Memory, folder: Path, exported: Sequence[ExportedFile])
 
 
 def _compare(folder: Path, file: str, record: Record, text: str, ours: Container[str]) -> ExportedFile:
-    """Return the export of a decision to a file, with what the folder has there now."""
     try:
         there = files.locate(Path(os.path.realpath(folder)), file).read_bytes()
     except FileNotFoundError:
@@ -213,7 +210,6 @@ def _name_files(records: Iterable[Record], origins: Mapping[str, AdrOrigin], pre
 
 
 def _form_of(folder: Path, file: str) -> Form | None:
-    """Return the form of an ADR file; None if it can't be read, or does not have the sections of a decision."""
     try:
         text = adr_text.without_front_matter(files.read(folder, file))
     except (OSError, MemctlError, InvalidRecord):
@@ -222,7 +218,7 @@ def _form_of(folder: Path, file: str) -> Form | None:
 
 
 def _slug(record: Record) -> str:
-    """Return the part of a record's file name after its id. It does not change when the title does."""
+    """A record's file name does not change when its title does."""
     name = record.path.rpartition("/")[2].removesuffix(".md")
     return name.removeprefix(record_ids.id_in_path(record.path) or "").strip("-") or record.id.lower()
 

@@ -155,7 +155,6 @@ def read_folder(folder: Path, links: LinkRebase | None = None) -> AdrFolder:
 
 
 def _text(folder: Path, name: str) -> str:
-    """Return the text of a file; raises InvalidRecord if it is no regular file, too large or not UTF-8."""
     files.read(folder, name)
     text = (folder / name).read_bytes().decode()
     if "\0" in text:
@@ -164,7 +163,6 @@ def _text(folder: Path, name: str) -> str:
 
 
 def _parse(folder: Path, name: str, text: str, links: LinkRebase | None) -> AdrFile:
-    """Return an ADR file that is read; raises FrontMatterError with the line."""
     origin, body = adr_text.parse_file(name, text)
     statement = adr_status.statement_of(origin, body)
     if links is not None:
@@ -174,7 +172,6 @@ def _parse(folder: Path, name: str, text: str, links: LinkRebase | None) -> AdrF
 
 
 def _reason(name: str, error: FrontMatterError | InvalidRecord | OSError) -> str:
-    """Return the message on a file that can't be read, with file and line."""
     if isinstance(error, FrontMatterError):
         return f"{name}:{error.line}: {error.message}"
     return f"{name}:1: the file can't be read: {error.strerror}" if isinstance(error, OSError) else str(error)
@@ -226,7 +223,6 @@ def import_folder(target: ImportTarget, folder: Path) -> AdrImport:
 
 
 def _is_same(decisions: Decisions, record: Record, item: AdrFile) -> bool:
-    """Return whether a decision was imported from exactly this text, or would be exported as it."""
     origin = decisions.origins.get(record.path)
     if origin is not None and origin.digest == item.origin.digest:
         return True
@@ -241,7 +237,6 @@ def _records_of(
     links: Sequence[Edge],
     there: Mapping[str, Record],
 ) -> tuple[dict[str, str], list[Write]]:
-    """Return the ids of the new decisions by file, and the writes that add them."""
     place = tracked_folder(memory, folder)
     commits = _first_commits(memory, place, [item.file for item in new])
     drafts = [(item, _draft(item, links, commits.get(item.file), place)) for item in new]
@@ -259,11 +254,7 @@ def _records_of(
 
 
 def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None, place: str) -> Draft:
-    """Return the decision that a file becomes.
-
-    Author and date are those in the file, else those of the first `commit` with the file; `place` is the folder's path
-    from the top of the repository.
-    """
+    """Author and date are those in the file, else those of the first `commit` with it."""
     before = [edge for edge in links if edge.old == item.file]
     origin = msgspec.structs.replace(
         item.origin,
@@ -282,7 +273,7 @@ def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None, place: s
 
 
 def _memory_id(memory: Memory, item: AdrFile) -> str:
-    """Return the memory_id of a file's decision, which is the same at each import of the same text."""
+    """The memory_id is the same at each import of the same text."""
     return memory.imported_memory_id(f"adr\0{item.file}\0{item.origin.digest}")
 
 
@@ -309,7 +300,6 @@ def _other_ends(
     links: Iterable[Edge],
     added: Mapping[str, str],
 ) -> list[tuple[Record, dict[str, Any]]]:
-    """Return the existing decisions to which new ones are linked, each with the values that change in it."""
     changes: dict[str, dict[str, Any]] = {}
     origins = {file: origin for file in known if (origin := decisions.origins.get(there[file].path))}
     for edge in links:
@@ -332,7 +322,6 @@ def _other_ends(
 
 
 def _notes(item: AdrFile) -> list[str]:
-    """Return a message on each status and date of a file that could not be understood."""
     notes = []
     if item.statement.unclear:
         first = item.statement.unclear.partition("\n")[0]
@@ -346,14 +335,12 @@ def _notes(item: AdrFile) -> list[str]:
 
 
 def _secrets(file: AdrFile) -> list[str]:
-    """Return a message with file and line for each credential in a file."""
     spans = find(file.text)
     places = zip(lines(file.text, spans), spans, strict=True)
     return [f"{file.file}:{line}: this {describe(file.text, span)}" for line, span in places]
 
 
 def _first_commits(memory: Memory, place: str, names: Sequence[str]) -> dict[str, Commit]:
-    """Return the first commit with each file of the folder at a place; files that are not in Git are left out."""
     paths = {f"{place}/{name}".removeprefix("./"): name for name in names if place}
     if not paths:
         return {}
@@ -388,10 +375,7 @@ def _edges(
 
 
 def _why_unlinked(file: str, is_by: bool, same: Sequence[str], statuses: Mapping[str, str]) -> str:
-    """Return why a file is not linked to the one that it names, "" if it is.
-
-    `is_by` says whether the file is superseded by the other one. `same` are the files that the name may stand for.
-    """
+    """Return why a file is not linked to one of `same`, the files that a name may stand for; "" if it is."""
     if len(same) != 1:
         return f"several files have this number ({', '.join(same)})" if same else "the folder has no such file"
     old, new = (file, same[0]) if is_by else (same[0], file)
@@ -405,7 +389,6 @@ def _why_unlinked(file: str, is_by: bool, same: Sequence[str], statuses: Mapping
 
 
 def _line_of_link(item: AdrFile, target: str | int) -> int:
-    """Return the line of a file that names another file as superseding or superseded, 1 if none is found."""
     named = re.compile(rf"(?<!\d)0*{target}(?!\d)" if isinstance(target, int) else re.escape(target))
     found = [(number, line) for number, line in enumerate(item.text.split("\n"), 1) if named.search(line)]
     return next((number for number, line in found if "supersed" in line.lower()), found[0][0] if found else 1)

@@ -87,7 +87,6 @@ def status_of(text: str) -> tuple[str, bool]:
 
 
 def _status_text(origin: AdrOrigin) -> str:
-    """Return the text below the heading `Status`; "" if the file has no such section."""
     return "".join(part.body for part in headings.split(origin.status))
 
 
@@ -152,16 +151,12 @@ def new_head(
 
 
 def _link_lines(form: Form, by: Iterable[LinkedDecision], of: Iterable[LinkedDecision]) -> list[str]:
-    """Return lines that link to the successors and the predecessors of a decision."""
     lines = [f"Superseded by {other.link(form)}" for other in by]
     return lines + [f"Supersedes {other.link(form)}" for other in of]
 
 
 def _status(text: str) -> str:
-    """Return the status that a text names, "" if it names no known one.
-
-    `superseded` at the start of a line wins over other words.
-    """
+    """`superseded` at the start of a line wins over other words."""
     lines = [_ASIDE.sub("", line) for line in text.split("\n")]
     words = [match for line in lines if (match := _WORD.search(line))]
     for match in words:
@@ -171,7 +166,6 @@ def _status(text: str) -> str:
 
 
 def _relations(line: str) -> Iterable[tuple[bool, Target]]:
-    """Yield the records that a line names as successors (True) or predecessors (False)."""
     matches = list(_RELATION.finditer(line))
     for match, following in zip(matches, [*matches[1:], None], strict=False):
         text = line[match.end() : following.start() if following else len(line)]
@@ -188,13 +182,11 @@ def _relations(line: str) -> Iterable[tuple[bool, Target]]:
 
 
 def _without_linked(others: Iterable[LinkedDecision], targets: Sequence[Target]) -> list[LinkedDecision]:
-    """Return the decisions that are not among links to files, by their file names or their numbers."""
     names = {other.file: (other.file, int(other.number) if other.number else None) for other in others}
     return [other for other in others if not any(target in names[other.file] for target in targets)]
 
 
 def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:
-    """Return the changes to a head that give it the record's title and date."""
     changes: list[tuple[Span, str]] = []
     if " ".join(head.title_text.split()) != record.title:
         has_title = head.title[1] > head.title[0]
@@ -205,23 +197,18 @@ def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:
 
 
 def _in_words(status: str, successors: Sequence[LinkedDecision], form: Form) -> str:
-    """Return a status in words; a superseded one names its successors by links."""
     links = ", ".join(other.link(form) for other in successors)
     return f"{status} by {links}" if links and status == SUPERSEDED else status
 
 
 def _value(head: Head, words: str) -> str:
-    """Return a status in the form of the one in a head that it replaces.
-
-    It begins with a capital if the old one does, and is quoted where YAML needs it.
-    """
+    """A status begins with a capital if the old one does, and is quoted where YAML needs it."""
     assert head.status is not None
     words = words[0].upper() + words[1:] if head.text[head.status[0]].isupper() else words
     return _quote(head, head.status, words)
 
 
 def _quote(head: Head, span: Span, words: str) -> str:
-    """Return words as they replace a span of a head, quoted for YAML if the span is in the front matter."""
     start, end = span
     if not head.front[0] <= start < head.front[1]:
         return words
@@ -236,17 +223,13 @@ def _yaml(words: str) -> str:
 
 
 def _new_in_front(head: Head, words: str) -> tuple[Span, str]:
-    """Return the change that adds a status to the front matter of a head, and the front matter if there is none."""
     start = head.front[0]
     line = f"status: {_yaml(words)}\n"
     return ((start, start), line if start else f"---\n{line}---\n\n")
 
 
 def _rewrite_section(section: str, status: str, lines: Sequence[str]) -> str:
-    """Return a section `Status` with another status and more lines, each a paragraph as adr-tools writes them.
-
-    A `status` of "" keeps the old one.
-    """
+    """Replace the status ("" keeps it) and add lines, each a paragraph as adr-tools writes them."""
     part = headings.split(section)[0]
     heading, rest = part.heading_text.rstrip("\n"), part.body
     text = rest.strip("\n")
@@ -261,10 +244,7 @@ def _rewrite_section(section: str, status: str, lines: Sequence[str]) -> str:
 
 
 def _other_parts(origin: AdrOrigin) -> tuple[str, str, str]:
-    """Return what a head has beside title, status and date: in its front matter, above its title and below it.
-
-    Lines of the section `Status` that are not about the status follow the part below the title.
-    """
+    """Return the front matter, and the text above and below the title, without title, status and date."""
     head = head_of(origin)
     stated = {head.text.count("\n", 0, span[0]) for span in (head.status, head.date) if span}
     lines = [None if number in stated else line for number, line in enumerate(head.text.split("\n"))]
@@ -278,5 +258,4 @@ def _other_parts(origin: AdrOrigin) -> tuple[str, str, str]:
 
 
 def _join_lines(lines: Iterable[str | None]) -> str:
-    """Return the lines that are not None, without the gaps that the others leave."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in lines if line is not None)).strip("\n")

@@ -146,7 +146,6 @@ def arrange(body: str, form: Form) -> str:
 
 
 def _field_of(name: str) -> Field | None:
-    """Return the content field of a decision that a section name stands for; None if there is none."""
     role = labels.look_up(name)[0]
     return None if role in _NOT_READ else _FIELDS.get(labels.FIELDS[DECISION.name].get(role, ""))
 
@@ -160,7 +159,6 @@ def name_of(part: HeadedPart) -> str:
 
 
 def _with_fields(body: str) -> Sequence[tuple[HeadedPart, Field | None]]:
-    """Return the parts of a decision's body, each with the content field that it holds."""
     pairs: list[tuple[HeadedPart, Field | None]] = []
     taken: set[str] = set()
     for part in headings.split(body):
@@ -419,7 +417,7 @@ def read_origin(values: Mapping[str, Any]) -> AdrOrigin | None:
 
 
 def _with_line_feeds(text: str) -> str:
-    """Return text with LF line ends; raises FrontMatterError if it mixes line ends: no export could restore them."""
+    """Mixed line ends raise FrontMatterError: no export could restore them."""
     if "\r" not in text:
         return text
     lines = text.split("\n")
@@ -432,7 +430,6 @@ def _with_line_feeds(text: str) -> str:
 
 
 def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
-    """Return the head of a file, and the offset at which its body begins; with `is_head` the text is only a head."""
     front = _FRONT.match(text)
     if front is None and text.startswith("---\n"):
         raise FrontMatterError(1, "", "the front matter has no closing line `---`")
@@ -511,7 +508,6 @@ def moment_of(text: str) -> tuple[str, int]:
 
 
 def _numbering(title: str, file: str) -> int:
-    """Return the length of the file's number at the start of a title: of `12. `, `ADR-0012: ` or `0012 `."""
     number = str(int(number_of(file) or 0))
     pattern = rf"ADR[-_ #]*0*{number}\b[ \t]*[.:)–—-]*[ \t]*|0*{number}[ \t]*[.:)–—-]+[ \t]+|0+{number}[ \t]+"  # noqa: RUF001
     match = re.match(rf"(?:{pattern})(?=\S)", title, re.IGNORECASE)
@@ -519,7 +515,6 @@ def _numbering(title: str, file: str) -> int:
 
 
 def _front_spans(text: str, front: Span) -> dict[str, Span]:
-    """Return the spans of status, date and title in the front matter, without the quotes around them."""
     spans: dict[str, Span] = {}
     for match in _FRONT_LINE.finditer(text, *front):
         value = _COMMENT.sub("", match[2]).rstrip(" \t")
@@ -532,7 +527,6 @@ def _front_spans(text: str, front: Span) -> dict[str, Span]:
 
 
 def _is_table_of_labels(lines: Sequence[str]) -> bool:
-    """Return whether lines begin with a table that has a row for the status or another label of a head."""
     for line in lines:
         if not line.startswith("|"):
             return False
@@ -542,7 +536,6 @@ def _is_table_of_labels(lines: Sequence[str]) -> bool:
 
 
 def _is_label(name: str) -> bool:
-    """Return whether a name is a label of a head: a status, a date, an author, or a label of MADR 2."""
     is_of_head = labels.look_up(name)[0] in (labels.STATUS, labels.MOMENT, labels.AGENT)
     return is_of_head or name.casefold() in _OTHER_LABELS
 

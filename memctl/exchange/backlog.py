@@ -70,10 +70,7 @@ def import_backlog(target: ImportTarget, folder: Path) -> ImportResult:
 
 
 def _tasks(paths: Iterable[Path], links: LinkRebase, unknown: UnknownValues) -> Iterator[Item]:
-    """Yield the tasks as items, with the names of their files.
-
-    `links` rewrites relative links so that they lead from the record to where they led before.
-    """
+    """Relative links are rewritten to lead from the record to where they led before."""
     for path in paths:
         try:
             values = _record(path.read_bytes().decode(), unknown)
@@ -88,7 +85,6 @@ def _tasks(paths: Iterable[Path], links: LinkRebase, unknown: UnknownValues) -> 
 
 
 def _record(text: str, unknown: UnknownValues) -> dict[str, Any]:
-    """Return the values of the record for a task's text; raises FrontMatterError if the text is not a task."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT.match(text)
     if front is None:
@@ -139,7 +135,7 @@ def canonical(identifier: str) -> str:
 
 
 def _items(task: Mapping[str, Any], name: str) -> list[str]:
-    """Return the texts of a list in a task's front matter; single values, and labels with commas, count as lists."""
+    """Single values, and labels with commas, count as lists."""
     value = task.get(name)
     if isinstance(value, str) and name in ("labels", "dependencies"):
         value = value.split(",")
@@ -158,7 +154,6 @@ def _tags(task: Mapping[str, Any]) -> list[str]:
 
 
 def _body(text: str, references: list[str]) -> str:
-    """Return a task's text under the headings of an issue, without the comments that mark sections for programs."""
     parts = []
     taken: set[str] = set()
     for part in headings.split(_MARK.sub("", text)):
@@ -184,7 +179,7 @@ def _front_values(head: str) -> dict[str, Any]:
 
 
 def _quote_value(match: re.Match[str]) -> str:
-    """Return a line of YAML with its value in quotes if it needs them: `@ada`, `[@ada]`, `Fix: x`, `'It's x'`."""
+    """Put the value in quotes if it needs them: `@ada`, `[@ada]`, `Fix: x`, `'It's x'`."""
     before, value = match[1], match[2].rstrip()
     if value.startswith("[") and value.endswith("]"):
         return before + _BARE_ITEM.sub(lambda item: f"{item[1]}'{item[2].strip()}'", value)

@@ -77,7 +77,6 @@ def import_beads(target: ImportTarget, text: str) -> ImportResult:
 
 
 def _items(text: str, unknown: UnknownValues) -> Iterator[Item]:
-    """Yield the issues as items, with places such as `line 3 (bd-1)`; deleted issues are left out."""
     for place, values in json_objects(text):
         if isinstance(values, str):
             yield place, f"this is not an issue of beads: {values}"
@@ -98,7 +97,6 @@ def _items(text: str, unknown: UnknownValues) -> Iterator[Item]:
 
 
 def _record(issue: Issue, unknown: UnknownValues) -> dict[str, Any]:
-    """Return the values of the record for an issue."""
     kind = "decision" if issue.issue_type == "decision" else "issue"
     title = one_line(issue.title or "")
     texts = {"Design": issue.design, "Acceptance criteria": issue.acceptance_criteria}
@@ -145,11 +143,7 @@ def _tags(issue: Issue) -> list[str]:
 
 
 def _links(issue: Issue) -> dict[str, Any]:
-    """Return the links of an issue.
-
-    What it depends on with the type `blocks` blocks it; all others but its parent are related to it, and a decision may
-    supersede one.
-    """
+    """An issue is blocked by what it depends on with the type `blocks`, and related to all others but its parent."""
     links: dict[str, list[str]] = {"blocked_by": [], "relates_to": [], "supersedes": []}
     parent = issue.parent
     for dependency in issue.dependencies or ():

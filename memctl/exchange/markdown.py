@@ -75,7 +75,6 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
 
 
 def _accept(values: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]]:
-    """Return the values that a record of this type may have, and notes on the others."""
     accepted: dict[str, Any] = dict(values.values)
     notes = [f"this value of the file is not imported: {_UNUSED.get(name, name)}" for name in values.untaken]
     moment = accepted.get(labels.MOMENT)
@@ -108,10 +107,6 @@ def draft_of_values(values: Mapping[str, Any], kind: Kind) -> tuple[Draft, list[
 
 
 def _with_status(values: Mapping[str, Any], kind: Kind) -> tuple[dict[str, Any], list[str]]:
-    """Return values in which other tools' words for the status of a decision are memctl's, and a list of notes.
-
-    A note names a word that is unknown.
-    """
     stated = values.get("status")
     if kind is not DECISION or not isinstance(stated, str) or stated in kind.statuses:
         return dict(values), []
@@ -121,7 +116,6 @@ def _with_status(values: Mapping[str, Any], kind: Kind) -> tuple[dict[str, Any],
 
 
 def _hint_of_other_type(others: Iterable[Statement], kind: Kind) -> list[str]:
-    """Return a hint, in a list, if the text reads as a record of another type; else []."""
     for other in (KINDS[statement.kind] for statement in others if statement.kind in KINDS):
         if other is not kind:
             return [f"the text reads like {indefinite(other.name)}, which `memctl {other.verb} --file` records"]
@@ -129,12 +123,11 @@ def _hint_of_other_type(others: Iterable[Statement], kind: Kind) -> list[str]:
 
 
 def _headings(unread: Iterable[Unread]) -> str:
-    """Return the headings that stand for no field, each with the nearest known one; "" if there are none."""
     return "; ".join([_describe(part) for part in unread if part.name and not _is_field(part)][:_SHOWN])
 
 
 def _is_field(part: Unread) -> bool:
-    """Return whether a heading is that of a field: then the record's text has the field, and nothing is lost."""
+    """The record's text has what is below such a heading, so nothing is lost."""
     return bool(part.name) and part.name.casefold() == part.nearest.casefold()
 
 
@@ -143,7 +136,6 @@ def _describe(part: Unread) -> str:
 
 
 def _merge_adjacent(unread: Iterable[Unread], lines: list[str]) -> Iterator[Unread]:
-    """Yield parts of a text in order, with parts that overlap, or that only empty lines separate, merged into one."""
     last: Unread | None = None
     for part in unread:
         if last and not any(line.strip() for line in lines[last.end : part.line - 1]):
@@ -157,7 +149,6 @@ def _merge_adjacent(unread: Iterable[Unread], lines: list[str]) -> Iterator[Unre
 
 
 def _places(unread: Iterable[Unread], lines: list[str]) -> str:
-    """Return where the text has parts that were not understood: labels by name, other parts by lines."""
     places = [
         _describe(part) if part.name else f"line{'s' if part.end > part.line else ''} {part.line}"
         + (f" to {part.end}" if part.end > part.line else "")
@@ -246,11 +237,9 @@ class _Links:
 
     @property
     def lines(self) -> set[int]:
-        """The numbers of the lines that state links."""
         return {number for spans in self._found.values() for number, *_ in spans}
 
     def of(self, statement: Statement, found: RecordValues) -> dict[str, Any]:
-        """Return the values that give a statement's record its `source_id` and its links."""
         number = _number(found)
         values: dict[str, Any] = {"extra": {SOURCE_ID: number}} if number in self._own else {}
         for line, relation, text in self._found.get(statement.line, ()):
@@ -274,6 +263,5 @@ class _Links:
 
 
 def _number(values: RecordValues) -> str:
-    """Return the number that a title begins with, such as "BUG-12"; "" if there is none or it is an id of memctl's."""
     match = _NAME.match(values.title)
     return match[0] if match and not ids.PATTERN.fullmatch(match[0]) else ""

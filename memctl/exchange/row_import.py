@@ -148,7 +148,6 @@ def try_write(target: ImportTarget, values: dict[str, Any], draft: Draft) -> tup
 
 
 def _unique(target: ImportTarget, items: Iterable[Row], noted: Problems) -> Iterator[Row]:
-    """Yield each row once, with a memory_id, and with the existing record that it equals."""
     rows_by_id: dict[str, Row] = {}
     by_id = {record.id: record for record in target.snapshot.records}
     by_memory_id = {record.memory_id: record for record in target.snapshot.records}
@@ -172,7 +171,6 @@ def _unique(target: ImportTarget, items: Iterable[Row], noted: Problems) -> Iter
 
 
 def _is_sound(target: ImportTarget, row: Row, noted: Problems) -> bool:
-    """Return whether a row can become a record, apart from its links; if not, `noted` gets messages on it."""
     if row.record is not None:
         return True
     values = _values_of(row)
@@ -189,12 +187,10 @@ def _is_sound(target: ImportTarget, row: Row, noted: Problems) -> bool:
 
 
 def _values_of(row: Row) -> dict[str, Any]:
-    """Return the values of a row's front matter that are not empty lists, without the path of its file."""
     return {name: value for name, value in row.values.items() if name != "path" and value != []}
 
 
 def _text(memory: Memory, row: Row) -> str:
-    """Return the text of the record file for a row, "" if its values are invalid."""
     values = {name: value for name, value in _values_of(row).items() if name != "parent"}
     try:
         return "" if problems(values) else record_and_file(memory, values, row.draft)[1].text
@@ -203,10 +199,7 @@ def _text(memory: Memory, row: Row) -> str:
 
 
 def _is_same(target: ImportTarget, row: Row, unlinked: str) -> bool:
-    """Return whether the existing record of a row has the row's text.
-
-    `unlinked` is that text without the links that other rows add to it; the text with these links counts, too.
-    """
+    """The row's text counts with the links that other rows add to it, and as `unlinked`, without them."""
     assert row.record is not None
     text = target.snapshot.read(row.record.path)
     known = (text, record_form.to_slim(text, target.memory.config.project))
@@ -214,14 +207,12 @@ def _is_same(target: ImportTarget, row: Row, unlinked: str) -> bool:
 
 
 def _write(memory: Memory, row: Row) -> Write:
-    """Return the write that adds a new row, at the path that came with its id."""
     _, write = record_and_file(memory, _values_of(row), row.draft)
     path = row.values.get("path") if row.has_id else None
     return Write(str(path or write.path), write.text)
 
 
 def _is_valid_path(path: Any, identifier: str) -> bool:
-    """Return whether a path that came with a row may be that of a record with this id."""
     expected = ids.path_of(identifier, "").removesuffix(".md")
     is_path = isinstance(path, str) and _PATH.fullmatch(path) is not None
     return is_path and path.startswith((f"{expected}.", f"{expected}-"))

@@ -65,7 +65,6 @@ class RowLinks:
         return [change for change in self._changes.values() if change[1]]
 
     def _resolve(self, row: Row) -> None:
-        """Replace the names in a row's links by ids of memctl's."""
         for name in OTHER_END:
             values = row.values.get(name)
             if isinstance(values, list):
@@ -95,10 +94,7 @@ class RowLinks:
             self._problems.refused += [f"{row.place}: {relation}: there is no record {name}" for name in names]
 
     def _find_id(self, name: str) -> str | None:
-        """Return the id of the record that a name stands for, None if there is none.
-
-        Imported rows are searched before existing records.
-        """
+        """Imported rows are searched before existing records."""
         if (row := self._names.get(name.casefold()) or self._names.get(f"={self._canonical(name)}")) is not None:
             return str(row.values["id"])
         record = self._snapshot.find(name)
@@ -106,13 +102,11 @@ class RowLinks:
         return named[0].id if len(named) == 1 else None
 
     def _names_of(self, row: Row) -> Iterator[str]:
-        """Yield the names by which links may refer to a row."""
         yield from (str(row.values["id"]), str(row.values["memory_id"]))
         if source_id := str(row.values.get(SOURCE_ID) or ""):
             yield from (source_id, f"={self._canonical(source_id)}")
 
     def _memory_id(self, identifier: str) -> str:
-        """Return the memory_id of a row or an existing record, by its id."""
         if (row := self._by_id.get(identifier)) is not None:
             return str(row.values["memory_id"])
         record = self._snapshot.find(identifier)
@@ -120,7 +114,6 @@ class RowLinks:
         return record.memory_id
 
     def _link(self, row: Row) -> None:
-        """Add the other end of each link of a row."""
         for relation, other_end in OTHER_END.items():
             for target in list(row.values.get(relation) or ()):
                 try:
@@ -133,7 +126,6 @@ class RowLinks:
                 del row.values[relation]
 
     def _link_to(self, row: Row, relation: str, target: str, other_end: str) -> None:
-        """Add the other end of a link; raises MemctlError if the two records can't have this link."""
         own, other = row.values["id"], self._by_id.get(target)
         if target == own:
             raise MemctlError(f"the record {target} links to itself")
@@ -153,14 +145,12 @@ class RowLinks:
                 end.values["status"] = "superseded"
 
     def _change(self, record: Record, relation: str, own: str) -> None:
-        """Add an end of a link to an existing record; raises MemctlError if it can't have it."""
         _, values = self._changes.setdefault(record.id, (record, {}))
         current = self._ends(record, relation)
         if own not in current:
             values |= {**links.end(record, relation, own), relation: [*current, own]}
 
     def _ends(self, record: Record, relation: str) -> list[str]:
-        """Return the links of an existing record, with those that the import adds."""
         changed: list[str] = self._changes.get(record.id, (record, {}))[1].get(relation, getattr(record, relation))
         return changed
 
@@ -178,11 +168,9 @@ class RowLinks:
                 self._unlink(relation, circle[place], circle[(place + 1) % len(circle)])
 
     def _new(self) -> set[str]:
-        """Return the ids of the rows that become new records."""
         return {str(row.values["id"]) for row in self._rows if row.record is None}
 
     def _graph(self, relation: str) -> dict[str, list[str]]:
-        """Return the ids to which a relation leads from each record, of the memory after the import."""
         edges: dict[str, list[str | None]] = defaultdict(list)
         is_parent = relation == "parent_memory_id"
         known = {memory_id: record.id for memory_id, record in self._by_memory_id.items()}

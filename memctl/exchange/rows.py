@@ -138,14 +138,12 @@ def json_objects(text: str) -> Iterator[Item]:
 
 
 def _exported_records(value: object) -> list[Any] | None:
-    """Return the records in an answer of `memctl export --json`; None for another value."""
     if isinstance(value, dict) and value.get("kind") == "export" and isinstance(data := value.get("data"), dict):
         return data.get("records") if isinstance(data.get("records"), list) else None
     return None
 
 
 def _decode(text: str) -> Any:
-    """Return the value of a JSON text, or an error if the text is not valid JSON."""
     try:
         return msgspec.json.decode(text.encode())
     except UnicodeEncodeError:
@@ -197,7 +195,6 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
 
 
 def _by_key(values: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
-    """Return the values with the names that options have as the keys of fields, such as `completion`."""
     names = BY_OPTION | {field.option.replace("-", "_"): field.name for field in kind.fields}
     by_key = dict(values)
     for option, name in names.items():
@@ -207,7 +204,7 @@ def _by_key(values: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
 
 
 def _refuse_misspelt(values: Mapping[str, Any], kind: Kind | None) -> None:
-    """Raise MemctlError for a key that is nearly the name of a field. Other keys that are not memctl's are kept."""
+    """Keys that are not memctl's are kept, but one that is nearly the name of a field is misspelt."""
     kind = kind or KINDS.get(str(values.get("memory_type")))
     known = (*FIELDS, *_KEYS, *(field.name for field in kind.fields if kind)) if kind else (*FIELDS, *_KEYS)
     for key in values:
@@ -216,7 +213,6 @@ def _refuse_misspelt(values: Mapping[str, Any], kind: Kind | None) -> None:
 
 
 def _check_content(kind: Kind, content: dict[str, Any]) -> dict[str, str | list[str]]:
-    """Return the content fields of a record, texts of lists as lists; raises MemctlError for a wrong name or value."""
     fields = {field.name: field for field in kind.fields}
     for name, value in content.items():
         if name not in fields:
@@ -229,7 +225,6 @@ def _check_content(kind: Kind, content: dict[str, Any]) -> dict[str, str | list[
 
 
 def _with_source_id(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of an item with an `id` of another tool moved to `source_id`."""
     for name in ("id", "memory_id"):
         if not isinstance(values.get(name, ""), str | int | None):
             raise MemctlError(f"{name} must be a string")

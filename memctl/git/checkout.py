@@ -67,7 +67,6 @@ def blocking_files(repository: Repository, old: str, new: str) -> list[str]:
 
 
 def _differing(repository: Repository, commit: str) -> set[str]:
-    """Return the files that differ from a commit, in the index or on disk."""
     out = git.read(["diff-index", "-z", "--name-only", "--no-renames", commit], repository.top)
     return {os.fsdecode(path) for path in out.split(b"\0") if path}
 

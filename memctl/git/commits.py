@@ -95,7 +95,6 @@ def _import_commit(
     importer: Importer,
     identities: Sequence[str],
 ) -> NewCommit:
-    """Make a commit of `files` on HEAD's branch in the fast lane, and return it."""
     try:
         with index_lock.hold(repository, files, importer.process) as held:
             if held.head != head and (held.head[0] != head[0] or not held.has_changes(files)):
@@ -111,7 +110,6 @@ def _import_commit(
 
 
 def _has_content(file: Path, content: bytes | None) -> bool:
-    """Return whether a file has some content, None for a missing one."""
     try:
         return file.read_bytes() == content
     except OSError:
@@ -121,7 +119,6 @@ def _has_content(file: Path, content: bytes | None) -> bool:
 def _check_commit(
     repository: Repository, prepared: Preparation, head: str, hooks: Sequence[Path], *, by_agent: bool
 ) -> list[str]:
-    """Return author and committer of a commit if it can be made now; raises CommitPending otherwise."""
     forbid_if_unsafe(repository)
     identities = prepared.variables.identities()
     _refuse_ignored(prepared)
@@ -131,7 +128,7 @@ def _check_commit(
 
 
 def _check_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:
-    """Raise CommitPending if a commit for an agent would run an edited hook; a person's commit accepts such hooks."""
+    """A person's commit accepts edited hooks, an agent's would run them."""
     from memctl.git import edited_hooks  # seldom needed
 
     if not by_agent:
@@ -174,7 +171,7 @@ def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None],
 
 
 def _runs_other_hooks(repository: Repository, files: Sequence[Path]) -> bool:
-    """Return whether a commit runs hooks other than memctl's own, which would only check what memctl has written."""
+    """memctl's own hooks would only check what memctl has written."""
     from memctl.git import hooks  # seldom needed
 
     return not all(hooks.is_ours_alone(repository, file) for file in files if file.name in COMMIT_HOOKS)
@@ -187,7 +184,6 @@ def _is_converted(repository: Repository, files: Mapping[str, bytes | None]) -> 
 
 
 def _refuse_ignored(prepared: Preparation) -> None:
-    """Raise CommitPending if Git ignores one of the files to commit."""
     if rule := prepared.ignored_path():
         where, _, path = rule.rpartition("\t")
         raise CommitPending(
@@ -212,7 +208,7 @@ def update_index(repository: Repository, paths: Iterable[str]) -> None:
 
 
 def _collect_garbage(repository: Repository) -> None:
-    """Collect garbage if there is much: `git commit` does so from time to time, fast-import never."""
+    """`git commit` collects garbage from time to time, fast-import never."""
     try:
         crowded = len(os.listdir(repository.common_dir / "objects" / "17")) > _LOOSE_LIMIT
     except OSError:
@@ -229,7 +225,6 @@ def _commit_only(
     head: tuple[str, str],
     dates: Mapping[str, str],
 ) -> tuple[str, Sequence[str]]:
-    """Make a commit of `files` with `git commit --only`, and return its id and the paths that hooks added to it."""
     verified = repository.flag("memctl.verify", default=True)
     verify = [] if verified else ["--no-verify"]
     deadline = time.monotonic() + _LOCK_PATIENCE
@@ -275,7 +270,6 @@ def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
 
 
 def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
-    """Return the reason why Git did not move the branch: a lock, another process that moved it, or Git's last line."""
     if (lock := _blocking_lock(repository, error)) is not None:
         return BranchMoved() if _is_released(lock) else AllPending(*locks.describe(lock))
     if _RACES.search(error.stderr):
@@ -285,7 +279,6 @@ def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
 
 
 def _blocking_lock(repository: Repository, error: git.GitFailed) -> Path | None:
-    """Return the lock in Git's folders that made a command fail; None if there is none."""
     lock = locks.parse(error.stderr, repository.top)
     folders = (repository.git_dir, repository.common_dir)
     return lock if lock and any(lock.is_relative_to(folder) for folder in folders) else None
@@ -374,7 +367,6 @@ class Preparation:
     """
 
     def __init__(self, repository: Repository, paths: Sequence[str], variables: Variables) -> None:
-        """Start the Git commands for a commit of `paths`."""
         self.variables = variables
         self._repository = repository
         self._paths = tuple(paths)

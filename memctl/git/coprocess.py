@@ -87,7 +87,6 @@ def line(out: IO[bytes]) -> bytes:
 
 
 def _batches(questions: Sequence[str]) -> Iterator[list[bytes]]:
-    """Yield questions in groups that can be written at once."""
     some: list[bytes] = []
     size = 0
     for question in map(os.fsencode, questions):

@@ -95,7 +95,6 @@ def _accepted(repository: Repository) -> dict[str, str]:
 
 
 def _blob_ids(repository: Repository, head: str, paths: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return two dicts of blob ids by path: of the files that `head` has, and of all `paths` on the disk."""
     in_head = trees.blob_ids(repository, head, paths) if head and paths else {}
     return in_head, trees.worktree_blob_ids(repository, paths) if paths else {}
 
@@ -133,7 +132,7 @@ def _hook_files(repository: Repository, names: Collection[str] = ()) -> Iterator
 
 
 def _files_below(repository: Repository, folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder of hooks; none if it is the worktree's top, as with `core.hooksPath=.`."""
+    """With `core.hooksPath=.` the folder is the worktree's top, and its files are no hooks."""
     if _worktree_path(repository, folder):
         for base, _, names in os.walk(folder):
             yield from (Path(base, name) for name in sorted(names) if name != ".gitignore")

@@ -22,7 +22,6 @@ class Filters(AnsweringProcess):
     """The filters of a repository's files; one Git process gives the texts of stored blobs."""
 
     def __init__(self, top: Path, common_dir: Path, settings: Callable[[], Mapping[str, str]]) -> None:
-        """Prepare to ask Git; `settings` returns Git's settings, and the paths are those of the repository."""
         super().__init__(("cat-file", "--batch", "--filters"), top)
         self._top, self._common_dir, self._settings = top, common_dir, settings
         self._may_filter: dict[str, bool] = {}  # whether a folder's own attributes may name a filter
@@ -60,7 +59,7 @@ class Filters(AnsweringProcess):
         return git.write(["hash-object", "-w", "--stdin", f"--path={path}"], self._top, content).decode().strip()
 
     def _read(self, out: IO[bytes]) -> bytes:
-        """Return the next text in the output. Git prints the size before the filter, so the mark shows the end."""
+        """Git prints the size before the filter, so the mark shows the end of a text."""
         coprocess.line(out)
         lines, end = [], f"{self._mark} missing\n".encode()
         while (line := coprocess.line(out)) != end:
@@ -68,7 +67,6 @@ class Filters(AnsweringProcess):
         return b"".join(lines)[:-1]
 
     def _folders_may_filter(self, path: str) -> bool:
-        """Return whether some attributes of a file may name a filter, without starting Git."""
         if "" not in self._may_filter:
             global_file = self._settings().get("core.attributesfile") or os.path.join(
                 os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git", "attributes"
@@ -89,7 +87,6 @@ class Filters(AnsweringProcess):
 
 
 def _may_name_filters(attributes: Path) -> bool:
-    """Return whether a file of attributes may set one of those that this module asks for."""
     try:
         text = attributes.read_bytes()
     except FileNotFoundError:

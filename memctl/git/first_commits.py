@@ -125,7 +125,6 @@ class FirstCommits:
         return frozenset(origin for origin, file in whole.items() if file in found)
 
     def _find_commits(self, origins: Iterable[Origin]) -> None:
-        """Look up the commits of those origins whose commits are not known yet."""
         missing = [origin for origin in dict.fromkeys(origins) if origin not in self._commits]
         if not self._tips:
             return
@@ -168,14 +167,14 @@ class FirstCommits:
 
 
 def _tips(repository: Repository) -> list[str]:
-    """Return HEAD's commit, and during a merge also that of the other side."""
+    """During a merge the commit of the other side counts, too."""
     if not repository.has_head():
         return []
     return ["HEAD", *repository.merging()]
 
 
 def _additions(repository: Repository, tips: Iterable[str], paths: Collection[str]) -> dict[str, list[_Addition]]:
-    """Return the commits that added each of some paths; a merge adds a path that neither side has."""
+    """A merge adds a path that neither side has."""
     if not paths:
         return {}
     args = [*git.LOG, "--topo-order", "-m", "--raw", "--no-abbrev", "-z", "--no-renames"]
@@ -195,10 +194,7 @@ def _additions(repository: Repository, tips: Iterable[str], paths: Collection[st
 
 
 def _reachable(repository: Repository, writers: Collection[str], things: Collection[str]) -> dict[str, frozenset[str]]:
-    """Return for each commit in `writers` those commits in `things` that are in its history.
-
-    Only the commits since the last common ancestor of all `things` are read.
-    """
+    """Only the commits since the last common ancestor of all `things` are read."""
     if not writers or not things:
         return dict.fromkeys(writers, frozenset())
     bases = repository.merge_bases("--octopus", *sorted(things))

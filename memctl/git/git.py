@@ -155,7 +155,6 @@ class Process:
                     self._errors.append(block)
 
     def _poll(self, *, has_input: bool) -> select.poll:
-        """Return what waits for output, for the program's end, and with `has_input` until input can be written."""
         import select  # most hooks of agents start no process
 
         poll = select.poll()
@@ -172,7 +171,6 @@ class Process:
         return poll
 
     def _feed(self, rest: memoryview) -> memoryview:
-        """Write some bytes to the program's input, and return the rest of them; none if nobody reads them any more."""
         import select
 
         assert self.stdin is not None
@@ -182,7 +180,7 @@ class Process:
             return rest[:0]
 
     def _reap(self, options: int) -> bool:
-        """Note the program's exit code if it has ended; return whether it has. Without options, wait for the end."""
+        """Return whether the program has ended, and note its exit code. Without options, wait for the end."""
         if self._code is None:
             try:
                 ended, status = os.waitpid(self.pid, options)
@@ -198,7 +196,7 @@ class Process:
 
 
 def _pipe() -> tuple[int, int]:
-    """Return the read and write ends of a new pipe, with numbers other than those of the standard streams."""
+    """The ends have numbers other than those of the standard streams."""
     ends = os.pipe()
     if min(ends) > 2:
         return ends
@@ -260,7 +258,6 @@ def folders_by_environment(folder: Path) -> tuple[Path, Path] | None:
 
 
 def _worktree_setting(git_dir: Path) -> str:
-    """Return the value of core.worktree in the config file of a Git directory; "" if it has none."""
     with suppress(OSError):
         section = ""
         for line in (git_dir / "config").read_text("utf-8", "replace").splitlines():
@@ -439,7 +436,7 @@ def _spawn(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str]
 
 
 def _spawn_with_popen(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None) -> Process:
-    """Start a git command with the standard library, on systems without posix_spawn such as Windows."""
+    """Systems without posix_spawn, such as Windows, use the standard library."""
     import subprocess
 
     popen = subprocess.Popen(

@@ -142,7 +142,6 @@ def commit_dates(repository: Repository) -> list[str]:
 
 
 def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
-    """Return the commits whose histories are searched; none in a repository without commits."""
     is_unborn = revision == "HEAD" and not repository.has_head()
     return [tip for tip in ("" if is_unborn else revision, beside) if tip]
 
@@ -225,10 +224,7 @@ class CommitPaths(msgspec.Struct, frozen=True):
 
 
 def _without_boundary(repository: Repository) -> list[str]:
-    """Return arguments by which `git log` leaves out the commits with which the history of a shallow clone begins.
-
-    To Git such a commit added every file that it has.
-    """
+    """To Git the first commit in the history of a shallow clone added every file that it has."""
     # Git may have pruned a commit that the file of the boundary still names.
     boundary = [f"^{commit}" for commit in sorted(repository.shallow())]
     return ["--ignore-missing", "HEAD", *boundary] if boundary else []

@@ -74,7 +74,6 @@ def staged_files(repository: Repository, texts: Iterable[str], folder: str) -> l
 
 
 def _changes(repository: Repository, arguments: Sequence[str]) -> Iterator[tuple[str, bytes, list[str]]]:
-    """Yield commits with their messages and the blobs that they added, newest first."""
     mark = os.urandom(16).hex()  # a separator that occurs in no message
     args = [*git.LOG, "-z", f"--format={mark}%H %B{mark} ", "--raw", "--no-abbrev", "--no-renames"]
     args += ["--diff-merges=first-parent", "--full-history", f"--max-count={_MOST_COMMITS}", *arguments]

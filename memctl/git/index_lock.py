@@ -270,7 +270,7 @@ class IndexLock:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy an index with its time, by which Git knows which files may have changed since, and must be read again."""
+    """By its time Git knows which files may have changed since, and must be read again."""
     status = os.stat(source)
     target.write_bytes(source.read_bytes())
     os.chmod(target, status.st_mode & 0o777)

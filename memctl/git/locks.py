@@ -103,10 +103,7 @@ def folder_of_calling_git() -> Path | None:
 
 
 def _is_git_in(process: Path, roots: set[str]) -> bool:
-    """Return whether a process, given by its folder in /proc, is a Git at work in one of some folders.
-
-    Git's daemons, which watch files or keep passwords, hold no locks, nor do the Git processes of this memctl.
-    """
+    """Git's daemons, which watch files or keep passwords, hold no locks, nor do the Git processes of this memctl."""
     try:
         parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
         if not (process / "comm").read_text().startswith("git") or parent == str(os.getpid()):

@@ -43,7 +43,6 @@ class Objects(AnsweringProcess):
 
 
 def _read_object(out: IO[bytes], limit: int | None) -> Object | None:
-    """Return the next object in the output; None for a missing one."""
     words = coprocess.line(out).split()  # id, kind and size
     if len(words) != 3 or words[1] not in (b"blob", b"tree", b"commit", b"tag") or not words[2].isdigit():
         return None

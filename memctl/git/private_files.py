@@ -77,7 +77,7 @@ def make_private(folder: Path) -> None:
 
 
 def _folder_mode(parent: Path) -> int:
-    """Return the mode for a private folder in `parent`: the group has access if it has access to `parent`."""
+    """The group has access if it has access to `parent`."""
     is_shared = parent.stat().st_mode & _GROUP_BITS == _GROUP_BITS
     return stat.S_ISGID | 0o770 if is_shared else 0o700
 

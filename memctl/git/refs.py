@@ -101,10 +101,7 @@ def swap(repository: Repository, ref: str, new: str, old: str) -> bool:
 
 
 def _wait_for_lock(repository: Repository, ref: str, deadline: float) -> None:
-    """Wait a moment for the lock of a ref, or remove a lock that a killed process left.
-
-    Raises MemctlError after the deadline. Only memctl has refs of these names, so no other program locks them.
-    """
+    """Only memctl has refs of these names, so no other program locks them; raises MemctlError after the deadline."""
     if _removed_stale_lock(repository, ref):
         return
     if time.monotonic() > deadline:
@@ -117,7 +114,7 @@ def _wait_for_lock(repository: Repository, ref: str, deadline: float) -> None:
 
 
 def _removed_stale_lock(repository: Repository, ref: str) -> bool:
-    """Remove a ref's lock if the process that made it must be dead; return whether it was removed."""
+    """The process that made an old lock must be dead."""
     lock = _lock_file(repository, ref)
     with suppress(OSError):
         if time.time() - lock.stat().st_mtime > _STALE_AGE:

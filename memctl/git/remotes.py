@@ -269,7 +269,6 @@ class SyncTurn:
 
     @property
     def _other_claim(self) -> str:
-        """The commit of another clone's turn at the last fetch, however old; "" for none."""
         tip = self._repository.tip(self._tracking)
         return tip if tip not in (self._claim, *_EMPTY_TREES) else ""
 

@@ -85,7 +85,6 @@ def inside(files: Iterable[str], places: Collection[str]) -> dict[str, list[str]
 
 
 def _upwards(path: str) -> Iterator[str]:
-    """Yield a path and the folders above it."""
     while path:
         yield path
         path = path.rpartition("/")[0]
@@ -114,10 +113,7 @@ def _destinations(repository: Repository, deletions: _Deletions) -> dict[str, st
 
 
 def _renames(repository: Repository, listed: str) -> dict[str, dict[str, str]]:
-    """Return the new path of each file that commits renamed, by old path, by commit.
-
-    `listed` has a line for each commit, perhaps with another one that is to count as its parent.
-    """
+    """`listed` has a line for each commit, perhaps with another one that is to count as its parent."""
     args = ["diff-tree", "--stdin", "-r", "-z", "-M", "--name-status", "--diff-filter=R"]
     words = iter(git.read(args, repository.top, listed.encode()).split(b"\0") if listed else ())
     result: dict[str, dict[str, str]] = {}
@@ -147,7 +143,6 @@ def _deletions(repository: Repository, places: Collection[str], head: str) -> _D
 
 
 def _existing(repository: Repository, head: str, places: Collection[str]) -> set[str]:
-    """Return those of some paths at which a commit has a file or folder."""
     args = ["ls-tree", "-t", "-z", "--name-only", "--full-tree", head, "--"]
     batches = trees.batched([place for place in sorted(places) if place])
     return {path for some in batches for path in git.paths(git.read([*args, *some], repository.top)) if path in places}

@@ -176,13 +176,12 @@ class Repository:
         return ("" if name == "HEAD" else name), commit
 
     def _loose_ref(self, name: str) -> str:
-        """Return the commit in a ref's own file, "" if it has none."""
         with suppress(FileNotFoundError, NotADirectoryError):
             return (self.common_dir / name).read_bytes().strip().decode("ascii", "replace")
         return ""
 
     def _packed_ref(self, name: str) -> str:
-        """Return the commit of a ref that `git pack-refs` (or `gc`) has put into the file of all refs, "" if none."""
+        """`git pack-refs` (or `gc`) puts refs into one file."""
         try:
             packed = (self.common_dir / "packed-refs").read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -217,7 +216,7 @@ class Repository:
         return (commit or b"").decode().strip()
 
     def _broken(self, ref: str, file: Path) -> MemctlError:
-        """Return the error for a ref with an empty file, as after a power failure, with the last commit in its log."""
+        """After a power failure a ref's file may be empty; its log has the last commit."""
         try:
             last = (self.common_dir / "logs" / ref).read_text(errors="replace").splitlines()[-1].split()[1]
         except (OSError, IndexError):
@@ -436,7 +435,7 @@ def refuse_bare(start: Path) -> None:
 
 
 def _refuse_hub(repository: Repository) -> None:
-    """Raise MemctlError in a folder whose `.git` is bare: only its linked worktrees have files."""
+    """Only the linked worktrees of a folder whose `.git` is bare have files."""
     if git.folders_by_environment(repository.top):
         return
     names = ", ".join(str(folder) for folder in repository.worktrees()[1:] if folder.is_dir())

@@ -75,7 +75,6 @@ def tree_at(repository: Repository, revision: str, folder: str = "") -> str:
 
 
 def _listing(repository: Repository, tree: str) -> dict[str, Leaf]:
-    """Return the entries of a tree, or of a commit's: files and folders by name."""
     (tree_object,) = repository.objects.read([f"{tree}^{{tree}}"])
     if tree_object is None or tree_object.data is None:
         raise MemctlError(f"the repository lacks the Git tree {tree}", "`git fsck` lists everything that is missing")

@@ -120,7 +120,6 @@ def worktree_blob_ids(repository: Repository, paths: Iterable[str]) -> dict[str,
 
 
 def _quote_line(path: str) -> str:
-    """Return a path as a line for `git hash-object --stdin-paths`: in quotes, with escapes, if it needs them."""
     if not path.startswith('"') and "\n" not in path:
         return path
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -45,7 +45,7 @@ def state(repository: Repository, environ: Mapping[str, str]) -> str:
 
 
 def _resolved(address: str) -> list[str]:
-    """Return the addresses that may be meant by one: clients of HTTP and ssh resolve `..`, some after decoding it."""
+    """Clients of HTTP and ssh resolve `..` in an address, some after decoding it."""
     from urllib.parse import unquote  # few clones are trusted by their address
 
     plain, before = address, ""
@@ -77,7 +77,6 @@ def is_refused(repository: Repository) -> bool:
 
 
 def _settings(repository: Repository) -> tuple[dict[str, str], list[str], list[str]]:
-    """Return memctl's settings by name, the user's patterns of trusted remotes, and the addresses of all remotes."""
     args = ["config", "-z", "--show-scope", "--get-regexp", _SETTINGS_PATTERN]
     fields = iter(os.fsdecode(git.try_read(args, repository.top) or b"").split("\0"))  # Git fails if none is set
     settings: dict[str, str] = {}

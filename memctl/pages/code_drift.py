@@ -46,7 +46,6 @@ def _definition(lines: Sequence[str], first: int, last: int) -> tuple[int, int]:
 
 
 def _end(lines: Sequence[str], header: int, last: int) -> int:
-    """Return the end of a definition: before the next line that is indented no deeper, or behind its closing brace."""
     indent, end = _indent(lines[header]), len(lines)
     for place in range(header + 1, len(lines)):
         text = lines[place].strip()
@@ -57,7 +56,6 @@ def _end(lines: Sequence[str], header: int, last: int) -> int:
 
 
 def _without_blank(lines: Sequence[str], end: int, last: int) -> int:
-    """Return the end of a range of lines without the empty lines at its end; they stay before `last`."""
     while end > last and not lines[end - 1].strip():
         end -= 1
     return end

@@ -153,7 +153,6 @@ def _in_python(code: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _in_go(code: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the definitions in Go, also those of grouped types."""
     is_grouped = False
     for number, line in enumerate(code.split("\n"), 1):
         is_grouped = (is_grouped and not line.startswith(")")) or re.match(r"type[ \t]*\(", line) is not None
@@ -165,7 +164,6 @@ def _in_go(code: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _in_script(code: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the definitions in JavaScript or TypeScript, whose nesting is read off the indentation."""
     inside: list[tuple[int, str, str]] = []  # indentation, keyword and name of the enclosing classes and namespaces
     member: int | None = 0  # the indentation of members of the innermost one, None before its first member
     for number, line in enumerate(code.split("\n"), 1):

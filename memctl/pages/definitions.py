@@ -150,7 +150,7 @@ def parse_pieces(suffix: str, text: str) -> Iterator[ParsedCode]:
 
 
 def _pieces(grammar: Grammar, lines: list[str]) -> Iterator[_Piece]:
-    """Cut a text into pieces at definitions; only the head of a definition that is too long is in a piece."""
+    """Only the head of a definition that is too long is in a piece."""
     starts: list[_Start] = []
     start: _Start | None = _Start(0, 0, ())
     while start is not None:
@@ -175,7 +175,6 @@ def _pieces(grammar: Grammar, lines: list[str]) -> Iterator[_Piece]:
 
 
 def _starts(grammar: Grammar, lines: list[str]) -> Iterator[_Start]:
-    """Yield the lines that seem to begin a definition, at the top level or inside classes and namespaces only."""
     opened: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         text = line.lstrip(" \t")
@@ -195,7 +194,6 @@ def _starts(grammar: Grammar, lines: list[str]) -> Iterator[_Start]:
 
 
 def _is_deep(code: str) -> bool:
-    """Return whether brackets in code are nested deeper than the parser can take."""
     if sum(map(code.count, "([{")) <= _BRACKETS:
         return False
     depth = 0
@@ -218,7 +216,6 @@ def _parse(parser: Parser, data: bytes, seconds: float) -> Node | None:
 
 
 def _in_tree(root: Node, data: bytes, grammar: Grammar) -> Iterator[tuple[int, int, str]]:
-    """Yield (row from 0, nesting from 1, title) of each definition in a tree."""
     waiting = [(node, 1, "") for node in reversed(root.named_children)]
     while waiting:
         node, level, owner = waiting.pop()
@@ -245,10 +242,6 @@ def _in_tree(root: Node, data: bytes, grammar: Grammar) -> Iterator[tuple[int, i
 
 
 def _definition(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]:
-    """Return the nodes of the definition in a node and of its name, (None, None) if it defines nothing.
-
-    A default export may have no name.
-    """
     value: Node | None = node
     if node.type in _NAMES or node.type == "export_statement":
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
@@ -272,7 +265,6 @@ def _declarator_name(node: Node) -> Node | None:
 
 
 def _inside(node: Node) -> Node | None:
-    """Return the node in a C declarator or a Rust type that has the name, None if there is none."""
     inner = node.child_by_field_name("declarator")
     if inner is None and node.type in ("reference_declarator", "parenthesized_declarator", "generic_type"):
         inner = next(iter(node.named_children), None)

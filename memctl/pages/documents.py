@@ -92,14 +92,12 @@ def compare(
 
 
 def _unreadable(snapshot: Snapshot) -> list[str]:
-    """Return the ids and markers of records and pages that can't be read, taken from the names of their files."""
     identifiers = [ids.id_in_path(fault.path) for fault in snapshot.catalogue.faults()]
     identifiers += [f"§{number}" for fault in snapshot.outline.faults if (number := pages.number_at(fault.path))]
     return [marker for marker in dict.fromkeys(identifiers) if marker]
 
 
 def _would_lose(name: str, old: str, new: str, marker: str) -> bool:
-    """Return whether a document shows a record or page, given by its id or marker, that its new text does not."""
     if marker == pages.PROJECT_ID:
         return name in (EXECUTIVE, INDEX)  # these show the project's page without its marker
     pattern = re.compile(re.escape(marker) + r"(?!\d)")
@@ -127,7 +125,6 @@ def _is_reformatted(making: Renderer, old: str, new: str) -> bool:
 
 
 def _has_conflict(text: str) -> bool:
-    """Return whether a document contains conflict markers of a merge."""
     return "\n<<<<<<< " in text or text.startswith("<<<<<<< ")
 
 

@@ -83,7 +83,6 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, place: str, at: str
 
 
 def _refuse_submodule(memory: Memory, paths: Iterable[str], start: str) -> None:
-    """Raise MemctlError if a path is a submodule or is inside of one."""
     for path in paths:
         parts = path.split("/")
         folders = ["/".join(parts[: count + 1]) for count in range(len(parts))]

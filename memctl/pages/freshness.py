@@ -63,13 +63,11 @@ def references(snapshot: Snapshot, page: Page) -> list[CodeReference]:
 
 
 def _reference_texts(page: Page) -> list[tuple[str, int]]:
-    """Return a page's references to code as written, each with its line, _FRONT_MATTER for `code_refs`."""
     in_text = (item for item in mentions.in_text(page.body) if item.text.startswith("§4.") and "*" not in item.text)
     return [*((ref, _FRONT_MATTER) for ref in page.code_refs), *((item.text, item.line) for item in in_text)]
 
 
 def _resolve(names: frozenset[str], reference: str, line: int) -> CodeReference:
-    """Return a reference with the files that it may mean among `names`."""
     paths = repository_paths.resolve(names, reference[3:]) if line else code_paths(names, reference)
     return CodeReference(reference, line, FOUND if len(paths) == 1 else AMBIGUOUS if paths else MISSING, paths)
 
@@ -134,7 +132,7 @@ def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
 
 
 def _outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
-    """Return what `outdated_pages` caches; Git is asked about the stamped files, about all if one is missing."""
+    """Git is asked about the stamped files only, and about all if one is missing."""
     now = snapshot.files.blobs(sorted({path for page in snapshot.outline.pages for path in page.stamps}))
     result = []
     for page in snapshot.outline.pages:
@@ -160,10 +158,7 @@ def records_since_overview(snapshot: Snapshot) -> int:
 
 
 def _moves(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
-    """Return pairs of a new and an old path for the moved files of a page: a reference now means another file.
-
-    §4.auth.jwt meant src/auth/jwt.py at the review, and means lib/auth/jwt.py now.
-    """
+    """Yield a new and an old path where a reference means another file than at the review, such as of §4.auth.jwt."""
     stamps = page.stamps
     gone = frozenset(stamps.keys() - snapshot.files.existing(stamps))
     moves = []
@@ -245,7 +240,6 @@ def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str,
 
 
 def _names_for(snapshot: Snapshot, references: Collection[str]) -> frozenset[str]:
-    """Return the files that decide what some references mean: all those whose paths contain the text of one."""
     if len(references) > _FEW:
         return snapshot.files.names()
     texts = sorted(map(repository_paths.without_stars, references))

@@ -67,7 +67,6 @@ def _section(snapshot: Snapshot, owned: Collection[str], place: str) -> tuple[st
 
 
 def _of_own_file(snapshot: Snapshot, path: str) -> tuple[tuple[str, ...], ...]:
-    """Return the markers that govern a page or record of the memory, as `file_sections.sections` does."""
     try:
         text = snapshot.read(path)
     except (FileNotFoundError, InvalidRecord):

@@ -51,7 +51,6 @@ def _grammar(
     opening: str = " {",
     closing: str = "}",
 ) -> Grammar:
-    """Return a grammar; `words` has the kinds of nodes by their word, and all kinds are separated by spaces."""
     kinds = {kind: word for word, several in words.items() for kind in several.split()}
     held, surrounding, with_body = (frozenset(several.split()) for several in (holds, surrounds, bodied))
     pattern = re.compile(starts)

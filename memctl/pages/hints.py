@@ -47,7 +47,6 @@ def of_record(record: Record, body: str) -> Iterator[tuple[str, str]]:
 
 
 def _doubt(text: object) -> str:
-    """Return the words of a text's first sentence that say that something is undecided, "" if there are none."""
     if not isinstance(text, str):
         return ""
     first = text[:_LOOKED_AT].strip().split("\n\n")[0].partition(". ")[0]
@@ -56,7 +55,6 @@ def _doubt(text: object) -> str:
 
 
 def _is_raw_output(lesson: object) -> bool:
-    """Return whether a lesson is only a log, trace, diff or measurement."""
     lesson = lesson[:_LOOKED_AT] if isinstance(lesson, str) else ""
     if not any(character.isdigit() for character in lesson):  # output of programs has digits
         return False

@@ -41,7 +41,6 @@ class ChangeRow(msgspec.Struct, frozen=True):
 
 
 def _row(title: str, *conditions: str) -> ChangeRow:
-    """Return a row of MATRIX; the conditions are those of levels 4, 3, 2 and 1."""
     return ChangeRow(title, dict(zip((4, 3, 2, 1), conditions, strict=True)))
 
 
@@ -282,13 +281,11 @@ def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) ->
 
 
 def _lines_above(snapshot: Snapshot, page: Page) -> int:
-    """Return the number of lines above the body in a page's file."""
     text = snapshot.read(page.path)
     return text.count("\n", 0, len(text) - len(page.body))
 
 
 def _row_of(change: FileChange, is_covered: bool) -> str:
-    """Return the row of MATRIX for a changed file, by its status and name."""
     if change.status == ADDED and is_covered:
         return FEATURE
     name = change.path.rpartition("/")[2]
@@ -297,7 +294,6 @@ def _row_of(change: FileChange, is_covered: bool) -> str:
 
 
 def _reach_of_memory(snapshot: Snapshot, change: FileChange, record: Record | None, is_listed: bool) -> list[Reach]:
-    """Return what a changed file of the memory affects; [] if no page shows it."""
     path = change.path[len(snapshot.prefix) + 1 :]
     record_kind, kind = BY_FOLDER.get(path.partition("/")[0]), pages.kind_at(path)
     if record_kind is not None and path.endswith(".md"):
@@ -317,14 +313,12 @@ def _reach_of_memory(snapshot: Snapshot, change: FileChange, record: Record | No
 
 
 def _documents(snapshot: Snapshot, markers: Iterable[str]) -> tuple[str, ...]:
-    """Return the documents that show some pages, or the records that belong to them."""
     from memctl.pages import render  # jinja2, which a change of code does not need
 
     return tuple(f"{DOCUMENTS}/{name}" for name in render.touched(snapshot, markers))
 
 
 def _pages_of_marker(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:
-    """Return the pages of levels 2 and 3 that a change of a record or page with this marker affects."""
     page = snapshot.outline.find(marker)
     if page is None:
         return ()
@@ -335,7 +329,6 @@ def _pages_of_marker(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:
 
 
 def _names(change: FileChange) -> list[str]:
-    """Return the paths of a changed file: its own, and that before a rename."""
     return [change.path, *([change.before] if change.before else [])]
 
 
@@ -390,12 +383,11 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
 
 
 def _is_namesake(path: str, former: str) -> bool:
-    """Return whether a file has the name of a missing one, which may be in dotted form, such as "auth.jwt"."""
+    """The name of a missing file may be in dotted form, such as "auth.jwt"."""
     name = path.rpartition("/")[2]
     is_dotted = "/" not in former and name.partition(".")[0] == former.rpartition(".")[2]
     return is_dotted or name == former.rpartition("/")[2]
 
 
 def _distance(path: str, other: str) -> tuple[int, str]:
-    """Return the sort key of a candidate: files that share the most folders come first."""
     return -len(set(path.split("/")) & set(other.split("/"))), other

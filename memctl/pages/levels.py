@@ -87,7 +87,6 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
 
 @lru_cache(maxsize=1)  # for level 1 and the index
 def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
-    """Return critical and high issues, those that block other records first, and then the blockers of tasks."""
     issues = sorted(snapshot.catalogue.blocking(_BLOCKERS), key=lambda r: (r.severity != "critical", not r.blocks))
     entries = [_entry(links, record, "" if record.severity == "critical" else "high") for record in issues]
     of_tasks: list[ListEntry] = []
@@ -187,7 +186,7 @@ def index(snapshot: Snapshot, links: Links) -> Index:
 
 @lru_cache(maxsize=1)
 def _folded_headings(snapshot: Snapshot) -> FoldedHeadings | None:
-    """Return which headings the index leaves out, so that it lists 2,000 at most; None if it lists all."""
+    """The index lists 2,000 headings at most: return which it leaves out, None if it lists all."""
     bodies = [page.body for page in snapshot.outline.details]
     if sum(body.count("#") + body.count("\n==") + body.count("\n--") for body in bodies) <= _HEADINGS:
         return None  # as there can't be more headings, none needs to be parsed
@@ -213,7 +212,6 @@ def _goal(snapshot: Snapshot, links: Links) -> str:
 
 @lru_cache(maxsize=1)  # for level 1 and the index
 def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
-    """Return the sections for level 1 and the index, each with its state, details and globs."""
     summaries = []
     folded = _folded_headings(snapshot)
     for page in snapshot.outline.sections:
@@ -236,7 +234,6 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
 
 
 def _shortcuts(snapshot: Snapshot, links: Links) -> list[ListEntry]:
-    """Return shortcuts from a question to its answer: the current blockers, and the reasons of important decisions."""
     entries = [ListEntry("§1.0", "Current blockers", EXECUTIVE)] if _blockers(snapshot, links) else []
     for record in snapshot.catalogue.top("decision", None, _KEY_DECISIONS * 2):
         title = f"Reasons for “{markdown.inline(record.title)}”"
@@ -264,11 +261,7 @@ def _entries(
     make: Callable[[Record], ListEntry],
     longest: int = _LISTED,
 ) -> Iterator[ListEntry]:
-    """Yield the entries of the open records of a type at some places (markers), the most important first.
-
-    At most `longest` are yielded. Records are read when they are needed, and `make` builds an entry from each: a page
-    shows about ten of 100 records, and each is a file.
-    """
+    """Records are read only when they are needed: a page shows about ten of 100 records, and each is a file."""
     yielded, limit = 0, _FIRST_READ
     while yielded < longest:
         limit = min(limit, longest)
@@ -295,7 +288,6 @@ def places_on(snapshot: Snapshot, page: Page) -> list[str]:
 
 
 def _count_open(snapshot: Snapshot, places: Sequence[str], level: int) -> int:
-    """Return the number of open records at some places (markers), of the types that a level counts."""
     return sum(snapshot.count_open(name, place) for name in _COUNTED[level] for place in places)
 
 
@@ -304,7 +296,6 @@ def _page_entry(page: Page, note: str = "") -> ListEntry:
 
 
 def _part_entries(links: Links, page: Page) -> list[ListEntry]:
-    """Return the headed parts of a page of details, each with the first file that it refers to."""
     return [
         ListEntry(part.id, markdown.inline(part.title), where, _first_file(links, part.text))
         for part, where in zip(pages.numbered_headings(page), links.parts(page), strict=True)
@@ -312,7 +303,6 @@ def _part_entries(links: Links, page: Page) -> list[ListEntry]:
 
 
 def _first_file(links: Links, text: str) -> str:
-    """Return a link to the first file or folder that a text refers to, "" if it refers to none."""
     markers = (mention.text for mention in mentions.in_text(text) if mention.text.startswith("§4."))
     files = ((marker, where) for marker in markers if (where := links.marker(marker)))
     return next((f"[{markdown.code(marker)}]({where})" for marker, where in files), "")
@@ -323,21 +313,18 @@ def _entry(links: Links, record: Record, note: str = "") -> ListEntry:
 
 
 def _title(record: Record) -> str:
-    """Return a record's title in Markdown, with "(proposed)" or "(until DATE)" if it has that status or expires."""
     words = ["proposed"] if record.status == "proposed" else []
     words += [f"until {record.expires_at[:10]}"] if record.expires_at else []
     return markdown.inline(record.title) + (f" ({', '.join(words)})" if words else "")
 
 
 def _key_decision(links: Links, record: Record) -> ListEntry:
-    """Return a decision's entry for level 1, with a link to its section."""
     marker = ".".join(record.section.split(".")[:2]) if record.section else ""
     where = links.marker(marker) if marker else ""
     return _entry(links, record, f"[{marker}]({where})" if where else "")
 
 
 def _reason(snapshot: Snapshot, record: Record) -> str:
-    """Return the first sentence of a decision's rationale, or else of the decision; "" if it has neither."""
     return _sentence(snapshot, record, "rationale") or _sentence(snapshot, record, "decision")
 
 
@@ -347,7 +334,7 @@ def _sentence(snapshot: Snapshot, record: Record, field: str) -> str:
 
 
 def _glob(links: Links, glob: str) -> ListEntry:
-    """Return the entry of a section's glob: "§4.src/pay" for "src/pay/**", with a link to its fixed folder."""
+    """`src/pay/**` becomes `§4.src/pay`, with a link to its fixed folder."""
     fixed = glob.removeprefix("!").partition("*")[0]
     where = fixed if fixed == glob else fixed.rpartition("/")[0]
     marker = f"§4.{glob.removesuffix('/**')}"
@@ -356,7 +343,6 @@ def _glob(links: Links, glob: str) -> ListEntry:
 
 
 def _files_entry(page: Page) -> ListEntry:
-    """Return the entry that links to a section's files in the document of level 4."""
     anchor = markdown.slug(f"{page.number} {page.title}", literal=True)
     return ListEntry(f"§4 {markdown.inline(page.title)}", "", f"{SOURCES}#{anchor}")
 
@@ -372,7 +358,6 @@ def _items(links: Links, content: dict[str, str | list[str]], name: str) -> tupl
 
 
 def _beginning(page: Page) -> str:
-    """Return the text of a page above its first heading."""
     parts = headings.split(page.body)
     return parts[0].text.strip("\n") if parts and not parts[0].heading else ""
 

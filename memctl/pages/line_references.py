@@ -107,7 +107,6 @@ def read_history(memory: Memory, files: Collection[CurrentFile], records: Iterab
 
 
 def _line_reference(versions: _Versions, where: _RecordedLines, introduction: int | None) -> LineReference:
-    """Return the current lines of a reference; `introduction` is the index of the version that it was recorded in."""
     lines = where.lines
     if introduction is None:  # the reference is not committed yet, so it means the current lines
         return LineReference(lines, now=lines if where.path == versions.file.path else None)
@@ -141,7 +140,6 @@ class _History:
             self._texts = trees.blobs(memory.repository, blobs, files.MAX_BYTES)
 
     def recorded(self, record: str, reference: str) -> int | None:
-        """Return the index in `all` of the record's version that added a reference; None if no commit has it."""
         origin = None
         for place in self._of.get(record, ()):
             text = self._texts.get(self.all[place].blob)
@@ -153,13 +151,11 @@ class _History:
         return origin
 
     def next(self, path: str, place: int) -> Introduction | None:
-        """Return the first version of a file that was committed after the version at an index of `all`."""
         later = [other for other in self._of.get(path, ()) if other < place]
         return self.all[later[-1]] if later else None
 
 
 def _references(text: bytes, path: str) -> list[str]:
-    """Return the code references in a version of a record; [] if it can't be parsed."""
     try:
         return parser.parse(text.decode(errors="replace"), path)[0].code_refs
     except InvalidRecord:
@@ -202,7 +198,7 @@ class _Versions:
         return self._map(following, self.file.blob) if is_new else first
 
     def _next_version(self, record: Introduction, later: Introduction | None, before: str) -> str:
-        """Return the blob of the next version that a record's author may already have had on the disk, "" for none."""
+        """A record's author may already have had the next version on the disk."""
         if later is None:
             in_head = self._blobs.get((self.file.start, self.file.path))
             is_soon = timestamps.to_epoch(self._memory.now) - record.seconds <= _SOON
@@ -213,7 +209,6 @@ class _Versions:
         return later.blob if history.is_ancestor(self._memory.repository, record.commit, later.commit) else ""
 
     def _map(self, before: str, after: str) -> line_map.LineMap | None:
-        """Return the map of lines between two versions by their blobs, None if it is unknown."""
         if not before or before == after:
             return line_map.LineMap() if before else None
         if (before, after) not in self._maps and len(self._maps) < _MOST_VERSIONS:

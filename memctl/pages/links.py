@@ -36,7 +36,6 @@ def document_of(page: pages.Page) -> str:
 
 
 def _part_anchors(page: pages.Page) -> tuple[str, ...]:
-    """Return the link target of each heading of a page of details."""
     document = markdown.target(document_of(page))
     return tuple(f"{document}#{markdown.slug(f'{part.id[1:]} {part.title}')}" for part in pages.numbered_headings(page))
 
@@ -92,7 +91,7 @@ class Links:
 
     @cached_property
     def _stamped_paths(self) -> frozenset[str]:
-        """The files in the stamps of pages, which most references mean; searching them saves listing all files."""
+        """Most references mean a file in the stamps of pages; searching these saves listing all files."""
         return frozenset(path for page in self._snapshot.outline.pages for path in page.stamps)
 
     def prose(self, text: str) -> str:
@@ -107,7 +106,6 @@ class Links:
         return "\n".join(lines)
 
     def _link_part(self, text: str) -> str:
-        """Return a part of a line with § markers in link targets resolved and plain references turned into links."""
         done, end = [], 0
         for match in _LINK.finditer(text):
             done.append(self._link_references(text[end : match.start()]))
@@ -136,8 +134,6 @@ class Links:
         return numbered[0] if len(numbered) == 1 else ""
 
     def _link_references(self, text: str) -> str:
-        """Return a text without links in which § markers and record ids become links."""
-
         def link(match: re.Match[str]) -> str:
             name = match[0].rstrip(".-")
             if where := self._target(name):

@@ -91,7 +91,6 @@ def refuse_duplicate(snapshot: Snapshot, marker: str) -> None:
 
 
 def _page(snapshot: Snapshot, making: Renderer, marker: str, page: pages.Page | None) -> Place:
-    """Return the place of a whole page; without a page that of level 1, which each memory has."""
     outline = snapshot.outline
     parent: str | None = None
     if page is None or page.kind is pages.PROJECT:
@@ -108,7 +107,6 @@ def _page(snapshot: Snapshot, making: Renderer, marker: str, page: pages.Page | 
 
 
 def _part(snapshot: Snapshot, making: Renderer, page: pages.Page, part: pages.NumberedHeading) -> Place:
-    """Return the place of a numbered heading of a page of details."""
     heading = f"{part.id[1:]} {part.title}"
     text = next((p.text for p in headings.split(making.page(document_of(page))) if p.heading == heading), part.text)
     text = markdown.visible(text.rstrip("\n") + "\n")
@@ -116,10 +114,7 @@ def _part(snapshot: Snapshot, making: Renderer, page: pages.Page, part: pages.Nu
 
 
 def _sources(snapshot: Snapshot, making: Callable[[], Renderer]) -> Place:
-    """Return the place of all source files: their document with the present sizes, tokens and dates.
-
-    In a memory of format 1 it is the document as last rendered, or a list of the files if there is none.
-    """
+    """In a memory of format 1 it is the document as last rendered, or a list of the files if there is none."""
     names = snapshot.files.names()
     covered = {path for page in snapshot.outline.sections for path in repository_paths.matching(names, page.paths)}
     path = f"{FOLDER}/{SOURCES}"
@@ -136,7 +131,6 @@ def _sources(snapshot: Snapshot, making: Callable[[], Renderer]) -> Place:
 
 
 def _source(snapshot: Snapshot, marker: str) -> Place:
-    """Return the place of a file, a folder or a glob; raises MemctlError if the marker is wrong or ambiguous."""
     names = snapshot.files.names()
     reference = marker[3:]
     paths = repository_paths.matching(names, [reference]) if "*" in reference and "/" in reference else []
@@ -170,14 +164,12 @@ def refuse_closed_file(snapshot: Snapshot, reference: str) -> None:
 
 
 def _listing(snapshot: Snapshot, marker: str, path: str, files: list[str]) -> Place:
-    """Return a place whose text is a list of files."""
     text = "".join(f"{name}\n" for name in files)
     children = tuple(f"§4.{name}" for name in files)
     return Place(marker, 4, path, path, text, _section_of(snapshot, files[0]), children)
 
 
 def _section_of(snapshot: Snapshot, path: str) -> str | None:
-    """Return the marker of the first section that covers a file, None if no section does."""
     for page in snapshot.outline.sections:
         if repository_paths.matching([path], page.paths):
             return page.id
@@ -185,7 +177,6 @@ def _section_of(snapshot: Snapshot, path: str) -> str | None:
 
 
 def _near(snapshot: Snapshot, marker: str) -> str:
-    """Return a hint with markers that are spelled like a wrong one."""
     from difflib import get_close_matches
 
     known = snapshot.outline.markers()
@@ -194,7 +185,6 @@ def _near(snapshot: Snapshot, marker: str) -> str:
 
 
 def _near_files(names: frozenset[str], reference: str) -> str:
-    """Return a hint with files whose names are like that of a wrong reference."""
     from difflib import get_close_matches
 
     tail = reference.rpartition("/")[2].rpartition(".")[2] if "/" not in reference else reference.rpartition("/")[2]

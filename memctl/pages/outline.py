@@ -170,10 +170,6 @@ def _find_purpose(path: str, text: str) -> str:
 
 
 def _by_definitions(suffix: str, text: str) -> str:
-    """Return the purpose of code by its public definitions: the description of the first class, or of a function.
-
-    An example is "Cart: The articles that a customer wants to buy.". Code without descriptions gives the names.
-    """
     lines = text.split("\n")
     tops = [(line, title) for line, level, title in code_lines.definitions(suffix, text) if level == 1]
     public = [(line, title.rpartition(" ")[2], title) for line, title in tops if not re.search(r"(?:^| )[_#]", title)]
@@ -222,7 +218,6 @@ def _comments(text: str, mark: str) -> Iterator[str]:
 
 
 def _first_sentence(path: str, lines: Iterable[str]) -> str:
-    """Return the first sentence that is not about a licence, tools or the file's own name."""
     words: list[str] = []
     is_licence = False
     for line in lines:
@@ -239,12 +234,10 @@ def _first_sentence(path: str, lines: Iterable[str]) -> str:
 
 
 def _is_drawn(line: str) -> bool:
-    """Return whether a line is part of a banner: less than half of its characters are letters or digits."""
     return 2 * len(_DRAWN.findall(line)) > len(line.replace(" ", ""))
 
 
 def _is_name(path: str, line: str) -> bool:
-    """Return whether a line is the end of the path, or a dotted module name of it."""
     stem = path.rpartition(".")[0]
     return re.search("[./]", line) is not None and (path.endswith(line) or stem.endswith(line.replace(".", "/")))
 

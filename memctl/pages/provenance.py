@@ -230,7 +230,7 @@ def why(memory: Memory, snapshot: Snapshot, query: FileQuery, at: str, limit: in
 
 
 def _touches(memory: Memory, query: FileQuery, start: str, limit: int | None) -> list[FileCommit]:
-    """Return the commits that changed a file; for an uncommitted rename, those of its former name."""
+    """For an uncommitted rename the commits are those of the former name."""
     if not start or query.is_folder:
         return []
     commits = history.file_commits(memory.repository, query.path, start, limit)
@@ -242,7 +242,6 @@ def _touches(memory: Memory, query: FileQuery, start: str, limit: int | None) ->
 
 
 def _refuse_no_line(memory: Memory, snapshot: Snapshot, query: FileQuery, text: str | None) -> None:
-    """Raise MemctlError if a file does not have the line of the query."""
     if text is None:
         if memory.repository.is_partial if query.last else not snapshot.files.read([query.path]):
             return  # memctl can't read the file, but Git knows its lines
@@ -260,10 +259,6 @@ def line_count(text: str) -> int:
 
 
 def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str]) -> tuple[RelatedRecord, ...]:
-    """Return the most important open decisions and learnings of some sections and pages.
-
-    Records whose id is in `known` are left out.
-    """
     records: dict[str, Record] = {}
     for marker in dict.fromkeys(markers):
         for kind in ("decision", "learning"):
@@ -290,10 +285,6 @@ def record_names(text: str) -> dict[str, str]:
 
 
 def _sections(snapshot: Snapshot, query: FileQuery) -> tuple[CoveringSection, ...]:
-    """Return the sections that cover a file or folder, each with its globs that match; the innermost comes first.
-
-    For a folder they are followed by the sections that cover files in it.
-    """
     files = files_below(snapshot.files.names(), query.path.rstrip("/")) if query.is_folder else [query.path]
     covering = snapshot.outline.covering(query.path)
     matching = (
@@ -309,7 +300,6 @@ def _sections(snapshot: Snapshot, query: FileQuery) -> tuple[CoveringSection, ..
 
 
 def _pages(snapshot: Snapshot, query: FileQuery) -> tuple[PageReference, ...]:
-    """Return the pages that refer to a file, each with the state of its references."""
     by_page: dict[str, list[Referral]] = {}
     for referral in references_to_files(snapshot, [query.path])[query.path]:
         by_page.setdefault(referral.page.path, []).append(referral)
@@ -340,7 +330,6 @@ def _text(memory: Memory, snapshot: Snapshot, query: FileQuery) -> str | None:
 def _records(
     memory: Memory, snapshot: Snapshot, query: FileQuery, causes: Iterable[Cause], text: str, at: str
 ) -> tuple[RelatedRecord, ...]:
-    """Return the records related to a file by references, its text or its commits, the most relevant first."""
     reasons: dict[str, list[Reason]] = {}
     others = {cause.touch.path for cause in causes} - {query.path}
     former = others.difference(snapshot.files.existing(others))
@@ -389,7 +378,7 @@ def _records(
 
 
 def _records_in_folder(snapshot: Snapshot, folder: str) -> tuple[RelatedRecord, ...]:
-    """Return the records on a folder, then those on files and folders in it, then those on folders above it."""
+    """Records on a folder come before those on files and folders in it, and these before those on folders above it."""
     files = files_below(snapshot.files.names(), folder[:-1])
     folders = {folder[:-1], *_folders_above([folder, *files])}
     referring = snapshot.catalogue.with_code_refs([*files, *folders, *(f"{name}/" for name in folders)])
@@ -404,7 +393,6 @@ def _records_in_folder(snapshot: Snapshot, folder: str) -> tuple[RelatedRecord, 
 
 
 def _by_weight(reasons: Mapping[str, Iterable[Reason]], by_id: Mapping[str, Record]) -> tuple[RelatedRecord, ...]:
-    """Return the records that some reasons are about, by id, the most relevant first."""
     related = [RelatedRecord(name, by_id.get(name), tuple(sorted(why, key=_rank))) for name, why in reasons.items()]
     related.sort(key=lambda item: item.record.timestamp if item.record else "", reverse=True)
     return tuple(sorted(related, key=_weight))
@@ -423,7 +411,6 @@ def _line_references(
     text: str,
     at: str,
 ) -> dict[tuple[str, str], LineReference]:
-    """Return the current lines of records' references to lines of a file; {} for a file that is not text."""
     if not text:
         return {}
     if query.last is not None:
@@ -437,17 +424,14 @@ def _line_references(
 
 
 def _own_id(records: dict[str, Record], name: str) -> str:
-    """Return the current id of a record, given that or an earlier id."""
     return records[name].id if name in records else name
 
 
 def _rank(reason: Reason) -> tuple[bool, int, int]:
-    """Return the sort key of a reason; the best comes first."""
     return not reason.is_here, _ORDER.index(reason.by), reason.distance
 
 
 def _weight(related: RelatedRecord) -> tuple[tuple[bool, int, int], bool, int]:
-    """Return the sort key of a record: its best reasons, then whether it is still valid, then importance."""
     record = related.record
     return _rank(related.reasons[0]), record is None or not record.is_open, -record.importance if record else 0
 
@@ -455,10 +439,6 @@ def _weight(related: RelatedRecord) -> tuple[tuple[bool, int, int], bool, int]:
 def _reason_of_reference(
     ref: str, query: FileQuery, former: Collection[str], moved: Collection[str], lines: LineReference | None
 ) -> Reason | None:
-    """Return the reason that a record's code reference gives, if it names the file or a folder above it.
-
-    `former` are earlier names of the file, and `moved` those of folders above it.
-    """
     if ref == query.path:
         return Reason(IN_CODE_REFS, ref)
     if lines is not None:
@@ -496,7 +476,6 @@ def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...
 
 
 def _sessions(repository: Repository, commits: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return (session, author) of each commit that names a session in its trailers, by commit id."""
     if not commits:
         return {}
     args = [*git.LOG, "--no-walk", "--stdin", "-z"]

@@ -86,7 +86,7 @@ def _first_reason(body: str) -> str:
 
 
 def _why_rejected(body: str) -> str:
-    """Return what a text says on why its decision was rejected; "" if it says only what spoke for it."""
+    """What spoke for a rejected decision is no reason for the rejection."""
     own = (part.body for part in split(body) if not _OTHER_OPTIONS.search(part.heading))
     found = next(filter(None, map(_SAYS_WHY.search, own)), None)
     reason = first_sentence(found["why"]) if found else ""
@@ -94,7 +94,7 @@ def _why_rejected(body: str) -> str:
 
 
 def _body(snapshot: Snapshot, record: Record) -> str:
-    """Return a record's text, "" if it has a credential: a reason is told to models, and cut from what is around it."""
+    """A reason is told to models, and cut from what is around it, so a text with a credential gives none."""
     body = snapshot.body(record)
     if record.path in snapshot.suspicious:
         from memctl.text.credentials import find  # most records need none

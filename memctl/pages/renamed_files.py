@@ -63,7 +63,6 @@ def find(
 
 
 def _folders(renamed: Mapping[str, str], folders: Iterable[str]) -> dict[str, str]:
-    """Return the new paths of those of some folders whose files were renamed; see `renames.destination`."""
     places = {folder: folder.rstrip("/") for folder in folders if folder not in renamed}
     if not places:
         return {}
@@ -140,7 +139,6 @@ def renamed_code(memory: Memory, snapshot: Snapshot, at: str | None = None) -> R
 
 
 def _missing_code(snapshot: Snapshot, names: frozenset[str]) -> set[str]:
-    """Return the paths, or abbreviations of paths, in references that match none of the repository's files `names`."""
     records = {record.path: record for record in snapshot.open_records}
     paths = {pages.code_path(ref) for record in records.values() for ref in record.code_refs}
     for page in snapshot.outline.pages:

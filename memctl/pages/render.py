@@ -129,7 +129,7 @@ class Renderer:
         return self._pages[name]
 
     def _redacted(self, text: str) -> str:
-        """Return a document with marks in place of credentials; it is searched only if a record or page has one."""
+        """A document is searched only if a record or page has a credential."""
         if not self._has_credentials:
             return text
         from memctl.text import credentials
@@ -138,7 +138,6 @@ class Renderer:
 
     @cached_property
     def _has_credentials(self) -> bool:
-        """Whether a record or page has what looks like a credential, so that documents may have it, too."""
         from memctl.text import credentials
 
         pages = (self.snapshot.try_read(page.path) or "" for page in self.snapshot.outline.pages)
@@ -172,7 +171,6 @@ class Renderer:
         return text
 
     def _has(self, name: str) -> bool:
-        """Return whether the project has a template of its own."""
         try:
             self.snapshot.read(f"templates/{name}")
         except (FileNotFoundError, NotADirectoryError):
@@ -216,7 +214,6 @@ class _CompiledTemplate:
         self._code = self._stored_code()
 
     def fill(self, page: Any) -> str | None:
-        """Return the text of the template for a page's content; None without code, or if it fails."""
         if self._code is None:
             return None
         try:
@@ -225,7 +222,7 @@ class _CompiledTemplate:
             return None
 
     def store(self, page: Any, text: str) -> None:
-        """Compile the template, unless it is; store the code if it gives the `text` that Jinja gives for a page."""
+        """The code is stored only if it gives the text that Jinja gives."""
         if self._code is not None:
             return
         from memctl.pages import sandbox
@@ -262,7 +259,6 @@ def _checksum(data: bytes) -> bytes:
 
 
 def _loop(items: Iterable[Any], undefined: object) -> Iterator[tuple[Any, SimpleNamespace]]:
-    """Yield items with what templates call `loop`."""
     values = tuple(items)
     for index, item in enumerate(values, 1):
         yield item, SimpleNamespace(index=index, first=index == 1, last=index == len(values))

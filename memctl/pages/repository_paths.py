@@ -94,7 +94,6 @@ def matching(names: Iterable[str], globs: Sequence[str]) -> list[str]:
 
 @lru_cache(maxsize=4)
 def _folders(names: frozenset[str]) -> frozenset[str]:
-    """Return all folders that contain any of the files, at any depth."""
     folders = set()
     for name in names:
         folder = name.rpartition("/")[0]
@@ -106,22 +105,16 @@ def _folders(names: frozenset[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=8)
 def _whole(paths: frozenset[str]) -> list[str]:
-    """Return paths sorted by their reversed text, for `_ending`."""
     return sorted(f".{_dotted(path)}"[::-1] + _END + path for path in paths)
 
 
 @lru_cache(maxsize=4)
 def _stems(paths: frozenset[str]) -> list[str]:
-    """Return paths without suffixes, sorted by their reversed text, for `_ending`."""
     return sorted(f".{_dotted(_without_suffix(path))}"[::-1] + _END + path for path in paths)
 
 
 def _ending(ordered: Sequence[str], ending: str) -> list[tuple[str, bool]]:
-    """Return the paths that end with `ending`, where dots match slashes, each with whether the whole path matches.
-
-    `ordered` comes from `_whole` or `_stems`. The search is a bisection, because a hostile text may have 40,000
-    references, and a repository as many files.
-    """
+    """The search is a bisection, because a hostile text may have 40,000 references, and a repository as many files."""
     end = f".{_dotted(ending)}"[::-1]
     matches = []
     for place in range(bisect_left(ordered, end), len(ordered)):

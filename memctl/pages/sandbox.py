@@ -74,7 +74,6 @@ class Templates:
             self._seconds = max(self._seconds - max(time.process_time() - begin - _EACH_SECONDS, 0.0), 0.0)
 
     def _source(self, name: str) -> tuple[str, str, None] | None:
-        """Return a template's text and its path below `.memory/` for Jinja's loader, None if there is none."""
         if _NAME.fullmatch(name) is None:
             return None  # a template may include other templates, but no other files
         path = f"templates/{name}"
@@ -109,7 +108,6 @@ class _Compiled(jinja2.FileSystemBytecodeCache):
 
 
 def _place(error: BaseException, path: str) -> tuple[str, int]:
-    """Return the template and line of an error; `path` is the template that was being rendered."""
     if isinstance(error, jinja2.TemplateSyntaxError):
         return error.filename or path, error.lineno
     place = (path, 1)
@@ -170,7 +168,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _concat(pieces: Iterable[str]) -> str:
-    """Join the output pieces of a document, or of a block in it; raises TooLarge as soon as they are too long."""
+    """Raises TooLarge as soon as the pieces are too long."""
     texts, length = [], 0
     for piece in pieces:
         texts.append(piece)

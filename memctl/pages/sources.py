@@ -92,7 +92,6 @@ def made_from(snapshot: Snapshot) -> str:
 
 
 def _chosen(snapshot: Snapshot) -> list[tuple[Page | None, list[str]]]:
-    """Return the files of each section, and with None those that no section covers but pages refer to."""
     names = snapshot.files.names()
     chosen: list[tuple[Page | None, list[str]]] = []
     chosen += [(page, repository_paths.matching(names, page.paths)) for page in snapshot.outline.sections]
@@ -164,7 +163,6 @@ def _mentions(page: Page) -> set[str]:
 def _row(
     links: Links, path: str, content: bytes | None, changed: str, count: CountTokens, cell: Callable[[str], str]
 ) -> SourceFile:
-    """Return the row of a file in the document of level 4; `cell` makes a line of Markdown fit for the row."""
     from memctl.pages import outline  # only level 4 reads files
 
     link, title = links.file(path), cell(markdown.code(path))
@@ -184,7 +182,6 @@ def _row(
 
 
 def _main_markers(marked: Sequence[Marker]) -> list[Marker]:
-    """Return the markers that describe a file best: public ones of the outermost levels, at most 40."""
     public = [marker for marker in marked if not _PRIVATE.search(marker.title)]
     for level in sorted({marker.level for marker in public}):
         main = [marker for marker in public if marker.level <= level]

@@ -115,7 +115,6 @@ def _sentence(snapshot: Snapshot, why: Explanation) -> str:
 
 
 def _because(snapshot: Snapshot, record: Record | None) -> str:
-    """Return a record's reason, with its id and title in parentheses."""
     assert record is not None
     if line := turned_down(snapshot, record):
         return line
@@ -125,7 +124,6 @@ def _because(snapshot: Snapshot, record: Record | None) -> str:
 
 
 def _of_commit(cause: Cause) -> str:
-    """Return a commit's subject and reason, with its id, date and author in parentheses."""
     touch = cause.touch
     reason = reason_of_commit(touch.message)
     what = f"{cause.subject.rstrip('.')}. {reason}" if reason else cause.subject

@@ -137,10 +137,7 @@ def _body_of(error: HTTPError) -> bytes:
 
 
 def _wait(after: str | None, attempt: int) -> float:
-    """Return the seconds to wait before the next attempt.
-
-    They are those of the server's header `after` (seconds or a date, RFC 9110 10.2.3), else twice as many each time.
-    """
+    """The server's header `after` has seconds or a date (RFC 9110 10.2.3); without it, each wait is twice as long."""
     usual = _FIRST_WAIT * (1 << attempt)
     if not after:
         return usual

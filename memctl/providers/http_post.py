@@ -98,7 +98,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float, long
 
 
 def _opener(url: str) -> OpenerDirector:
-    """Return an opener for a URL; for this machine it bypasses the environment's proxy, which would see the key."""
+    """For this machine the opener bypasses the environment's proxy, which would see the key."""
     direct = [ProxyHandler({})] if _is_this_machine(urlsplit(url).hostname or "") else []
     return build_opener(_NoRedirects, *direct)
 

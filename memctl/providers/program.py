@@ -29,10 +29,7 @@ class Program:
     """
 
     def __init__(self, command: Sequence[str], seconds: float) -> None:
-        """Find the program on the PATH or at an absolute path; raises MemctlError if it is missing.
-
-        `seconds` limits the time of one answer.
-        """
+        """Find the program on the PATH or at an absolute path; raises MemctlError if it is missing."""
         if not command:
             hint = "`git config --global memctl.llm.command 'claude -p'` sets it"
             raise MemctlError("memctl.llm.command is not set", hint, USAGE)
@@ -76,10 +73,7 @@ class Program:
             _end(process)
 
     def _exchange(self, process: subprocess.Popen[bytes], prompt: str) -> bytes:
-        """Send the prompt to a running program, and return its answer.
-
-        All three pipes are read and written at the same time, since a full pipe would block the program.
-        """
+        """All three pipes are read and written at the same time, since a full pipe would block the program."""
         assert process.stdin is not None
         out = _PipeReader(process.stdout, LONGEST_ANSWER)
         err = _PipeReader(process.stderr, _LONGEST_ERROR, discards_rest=True)
@@ -152,7 +146,6 @@ def _write_all(pipe: IO[bytes], data: bytes) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program and all processes that it has started."""
     with suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)  # the group, since the program may have left other processes

@@ -71,10 +71,7 @@ def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Setting
 
 
 def _by_field(values: Mapping[str, str], prefix: str) -> dict[str, tuple[str, str]]:
-    """Return the settings whose names have a prefix: the name of the field -> (name of the setting, value).
-
-    Upper case and underscores make no difference. Raises MemctlError for an unknown setting.
-    """
+    """Upper case and underscores make no difference."""
     fields = {name.replace("_", ""): name for name in Settings.__struct_fields__}
     found = {}
     for name, value in values.items():
@@ -88,7 +85,6 @@ def _by_field(values: Mapping[str, str], prefix: str) -> dict[str, tuple[str, st
 
 
 def _words(name: str, value: str) -> list[str]:
-    """Return the words of a command line as a shell would split it; raises MemctlError for an open quotation mark."""
     try:
         return shlex.split(value)
     except ValueError as error:
@@ -96,5 +92,4 @@ def _words(name: str, value: str) -> list[str]:
 
 
 def _camel(field: str) -> str:
-    """Return a field's name in the form that Git allows, without underscores."""
     return re.sub("_([a-z])", lambda match: match[1].upper(), field)

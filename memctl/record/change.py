@@ -126,7 +126,6 @@ def _has_same_words(before: str, now: str) -> bool:
 
 
 def _is_redacted(before: str, now: str) -> bool:
-    """Return whether a text differs from the one before only by redactions."""
     if "[redacted: " not in now:
         return before == now
     from memctl.text.credentials import mark_pattern

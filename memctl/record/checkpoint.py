@@ -181,7 +181,6 @@ def parse(text: str, path: str) -> Checkpoint:
 
 
 def _problems(checkpoint: Checkpoint, path: str) -> list[tuple[str, str]]:
-    """Return pairs of field and message for values that are invalid or contradict each other."""
     number, path_version = version_in(checkpoint.checkpoint_id), version_at(path)
     says = (checkpoint.version, checkpoint.window_id, checkpoint.workflow_id)
     agrees = (

@@ -141,7 +141,6 @@ def _unescape(text: str) -> str:
 
 
 def _lines_with_marks(text: str) -> list[tuple[str, bool]]:
-    """Return each line of a text, and whether it would open a section or a merge conflict without a backslash."""
     lines = outside_fences(text)
     marked = []
     for (line, outside), (before, _) in zip(lines, [("", True), *lines], strict=False):

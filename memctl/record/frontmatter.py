@@ -176,7 +176,6 @@ def emit(key: str, value: Any, *, formatted: bool = False) -> str:
 
 
 def _is_deep(value: Any, levels: int) -> bool:
-    """Return whether more than so many levels of lists and mappings are in each other."""
     if not isinstance(value, (Mapping, list, tuple)):
         return False
     items = value.values() if isinstance(value, Mapping) else value
@@ -195,7 +194,7 @@ def _formatted(value: Any, indent: str) -> str:
 
 
 def _in_quotes(value: Any) -> str:
-    """Return a scalar in the quotes that Prettier prefers: those that need no escape."""
+    """Prettier prefers the quotes that need no escape."""
     text = _scalar(value)
     if not isinstance(value, str) or '\\"' not in text or "\\" in text.replace('\\"', ""):
         return text
@@ -222,7 +221,7 @@ def _scalar(value: Any) -> str:
 
 
 def _flow(value: Any) -> str:
-    """Return a value inside `{…}` or `[…]`, where texts are always quoted."""
+    """Inside `{…}` or `[…]` texts are always quoted."""
     return _quote(value) if isinstance(value, str) else _scalar(value)
 
 
@@ -235,7 +234,6 @@ def _quote(text: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number as YAML that every reader reads as that number."""
     text = repr(value)
     if "n" in text:
         raise ValueError(f"{text} is not a number")
@@ -271,7 +269,6 @@ def read_canonical(head: str) -> dict[str, Any] | None:
 
 @lru_cache(maxsize=4096)  # types, statuses, tags and names come again and again
 def _read_line(line: str) -> tuple[str, Any]:
-    """Return the key and value of a line."""
     if not line or line.startswith("#"):
         return _NOTHING, None
     if line.startswith("  - "):

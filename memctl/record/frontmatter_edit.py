@@ -73,7 +73,7 @@ def replace(text: str, changes: Mapping[str, Any], order: Sequence[str], *, form
 
 
 def _same(left: Any, other: Any) -> bool:
-    """Return whether two values are equal in YAML: a missing value, null and [] are equal; 1 and true are not."""
+    """In YAML a missing value, null and [] are equal; 1 and true are not."""
     if left is None or left == []:
         return other is None or other == []
     return type(left) is type(other) and bool(left == other)
@@ -85,7 +85,6 @@ def _position(keys: Sequence[KeyLines], key: str, order: Sequence[str]) -> int:
 
 
 def _with_comments(lines: str, old: str) -> str:
-    """Return the new lines of a key with the comments of its old lines, those beside values and those on own lines."""
     first, *rest = old.split("\n")[:-1]
     beside = _comment(first)
     if beside and lines:
@@ -104,14 +103,12 @@ def comments(lines: str) -> list[str]:
 
 
 def _comment_line(line: str) -> str | None:
-    """Return the comment of a line whose value is removed, or the line itself if it is empty; None without either."""
     if not line.strip() or line.lstrip().startswith("#"):
         return line
     return _comment(line) or None
 
 
 def _comment(line: str) -> str:
-    """Return the comment that ends a line of YAML, `#` included; "" if there is none."""
     quote = ""
     for index, character in enumerate(line):
         if quote:

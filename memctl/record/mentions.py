@@ -46,7 +46,6 @@ def is_path(path: str) -> bool:
 
 @lru_cache(maxsize=8)  # one command calls it up to four times for the same page
 def _references(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the line (from 1) and the text of each id or § marker outside of code, each once per line."""
     if "`" not in text and "~" not in text and "    " not in text and "\t" not in text:  # no code anywhere
         return tuple(dict.fromkeys(_in_prose(text)))
     references = []
@@ -58,10 +57,7 @@ def _references(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def _in_prose(text: str) -> list[tuple[int, str]]:
-    """Return the line (from 1) and the text of each id or § marker in a text that has no code.
-
-    This is five times as fast as line by line.
-    """
+    """Return the line (from 1) and the text of each id or § marker; this is five times as fast as line by line."""
     prose, line, counted, end = [], 1, 0, 0
     for beginning in _BEGINNING.finditer(text):
         start = beginning.start()

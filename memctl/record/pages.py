@@ -483,7 +483,6 @@ def _number_headings(marker: str, body: str) -> tuple[NumberedHeading, ...]:
 
 
 def _split_number(page: str, heading: str) -> tuple[int, str]:
-    """Return a heading's own number below that of its page (0 if none), and its title without the number."""
     match = _NUMBERED.fullmatch(heading)
     if match and match[1].startswith(page + ".") and match[1].count(".") == page.count(".") + 1:
         return int(match[1].rpartition(".")[2]), match[2]

@@ -101,7 +101,6 @@ def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]
 
 
 def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tuple[str, str]]]:
-    """Return the record with these values, None if some are invalid, and pairs of field and message for those."""
     if None in values.values():
         values = {name: value for name, value in values.items() if value is not None}
     if is_slim(values):
@@ -139,7 +138,6 @@ def with_lists(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _canonical_times(record: Record) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Return those times of a record, by field, that are not in canonical form, in that form; and the invalid ones."""
     other: dict[str, str] = {}
     wrong: list[tuple[str, str]] = []
     for name in TIMES:

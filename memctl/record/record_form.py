@@ -117,7 +117,6 @@ def to_slim(text: str, project: str = "") -> str:
 
 
 def _has_comment(head: str) -> bool:
-    """Return whether a line of a front matter is a comment."""
     return any(line.lstrip().startswith("#") for line in head.split("\n"))
 
 

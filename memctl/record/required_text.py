@@ -53,7 +53,7 @@ def type_errors(values: Mapping[str, Any], form: type[msgspec.Struct]) -> Iterat
 
 
 def _plain_message(message: str) -> str:
-    """Return msgspec's message about a length in plain words; other messages, about types, stay as they are."""
+    """Put msgspec's messages about lengths in plain words; other messages, about types, stay as they are."""
     match = _LENGTH.fullmatch(message)
     if match is None:
         return message

@@ -239,7 +239,6 @@ def with_trail(page: SessionPage, trail: SessionPage) -> SessionPage:
 
 
 def _problems(values: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
-    """Return pairs of field and message for the errors in the front matter of a page."""
     try:
         front = msgspec.convert(values, _Front)
     except msgspec.ValidationError as error:

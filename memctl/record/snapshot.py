@@ -226,7 +226,6 @@ class Snapshot:
         ]
 
     def _refuse_broken(self, wanted: str) -> None:
-        """Raise MemctlError if the wanted record exists, but its file is invalid."""
         faults = [f for f in self.faults if wanted and ids.is_part(wanted, ids.id_in_path(f.path) or "")]
         if faults:
             raise MemctlError(

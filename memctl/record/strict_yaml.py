@@ -98,7 +98,6 @@ def _load(head: str, number_keys: bool) -> dict[str, Any]:
 
 
 def _character(pair: re.Match[str]) -> str:
-    """Return the escape in YAML of a character that JSON writes as two."""
     return f"\\U{ord(bytes.fromhex(pair[1] + pair[2]).decode('utf-16-be')):08x}"
 
 
@@ -120,7 +119,6 @@ def _refuse_tricks(events: Iterable[Any]) -> None:
 
 
 def _value(node: Any, key: str, keys: tuple[type, ...], below: tuple[type, ...]) -> Any:
-    """Return the value of a node; `keys` are the allowed types of its keys, `below` those of keys inside its values."""
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, key, below, below) for item in node.value]
     if isinstance(node, yaml.MappingNode):

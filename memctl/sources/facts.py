@@ -49,7 +49,6 @@ def of_content(path: str, content: bytes) -> FileFacts:
 
 
 def _in_code(suffix: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the imports and the defined names in code."""
     if imports.is_parsed(suffix):
         pieces = [
             (list(imports.in_piece(suffix, piece)), list(definitions.in_piece(suffix, piece)))

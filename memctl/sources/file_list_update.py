@@ -101,7 +101,6 @@ class _Update:
         self._blobs: dict[str, str] = {}  # of files that were changed after Git was asked
 
     def run(self) -> FileSources:
-        """Update the list."""
         is_old = True
         for _ in range(_TRIES):
             try:
@@ -122,7 +121,7 @@ class _Update:
         return FileSources(self._list, self._list.refusals() | self._unread, differing)
 
     def _run(self) -> bool:
-        """Update the list once; returns whether that changed it, so that there may be room for other texts."""
+        """Return whether the list changed, so that there may be room for other texts."""
         self._unread = {}
         self._list.require(_version())
         before = self._list.state
@@ -139,7 +138,6 @@ class _Update:
         return True
 
     def _wanted(self, before: ListState) -> tuple[dict[str, str], ListState]:
-        """Return the blob ids of the files that the list has to change, "" for one that is gone, and its next state."""
         listed, files = self._list, self._files
         index, tree = files.tree((before.index, before.tree))
         differing = self._differing()
@@ -172,17 +170,13 @@ class _Update:
         return result
 
     def _read(self, paths: Collection[str]) -> dict[str, bytes]:
-        """Return the contents of some files, without those that can't be read."""
         try:
             return self._files.read_listed(paths)
         except OSError:
             return {} if len(paths) == 1 else {path: one for each in paths for path, one in self._read([each]).items()}
 
     def _rows(self, wanted: Mapping[str, str], ignored: Mapping[str, str]) -> dict[str, tuple[int, bool, str] | None]:
-        """Return the rows that the list gets for the paths in `wanted`, None for one that it loses.
-
-        Contents that the index does not have are put into it, without the text if ignore files leave a file out.
-        """
+        """Contents that the index does not have are put into it, without the text if ignore files leave a file out."""
         left_out = ignore.ignored_files([path for path, blob in wanted.items() if blob], ignored)
         room = file_texts.MOST - self._list.state.size
         unread = {}
@@ -207,7 +201,6 @@ class _Update:
         return rows
 
     def _add(self, unread: Mapping[str, str], left_out: Collection[str], room: int) -> None:
-        """Read files, each given with its blob id, and put them into the index; `room` is left for their texts."""
         generated = self._generated(unread)
         if generated:
             self._list.add([self._unread_file(path, unread[path]) for path in sorted(generated)])
@@ -231,7 +224,7 @@ class _Update:
         self._progress(len(order), len(order))
 
     def _generated(self, unread: Collection[str]) -> set[str]:
-        """Return those of the unread files that are in large trees of generated files, which are not read."""
+        """Files in large trees of generated files are not read."""
 
         def are_generated(paths: Sequence[str]) -> bool:
             contents = self._read(paths).values()
@@ -241,12 +234,10 @@ class _Update:
         return generated_files.in_trees(filter(self._files.is_settled, unread), are_generated)
 
     def _unread_file(self, path: str, blob: str) -> NewFile:
-        """Return a file of a generated tree as it is to be put into the index."""
         file_facts = FileFacts(self._files.size(path), is_generated=True)
         return new_file(path, blob, file_facts, None, self._parts, 0, GENERATED_TREE)
 
     def _file(self, path: str, blob: str, content: bytes | None, room: int) -> NewFile | None:
-        """Return a file as it is to be put into the index; None if it is gone."""
         if content is None:
             size = self._files.size(path)
             if size > MAX_BYTES:
@@ -296,7 +287,6 @@ def _refusal(path: str, file_facts: FileFacts) -> str:
 
 
 def _split(names: Iterable[str]) -> str:
-    """Return the words of some names, separated by spaces or by other characters that are in ASCII."""
     text = " ".join(names)
     return text if text.isascii() else " ".join(whole_words(text))
 
@@ -314,7 +304,7 @@ def _folders_of(path: str) -> Iterator[str]:
 
 
 def _version() -> str:
-    """Return the version of what is read from files: memctl's, and the parsers that are installed."""
+    """What is read from files changes with memctl and with the installed parsers."""
     modules = sorted({grammar.module for grammar in GRAMMARS.values()})
     found = [module for module in modules if find_spec("tree_sitter") and find_spec(module)]
     return f"{contents_version()} {' '.join(found)}"

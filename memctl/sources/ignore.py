@@ -58,7 +58,6 @@ def ignored_files(names: Collection[str], texts: Mapping[str, str]) -> dict[str,
 
 
 def _anchored(folder: str, text: str) -> Iterator[str]:
-    """Yield the patterns of an ignore file, rewritten from its folder to the top of the repository."""
     for line in text.replace("\r\n", "\n").split("\n"):
         if not line.strip() or line.startswith("#"):
             continue

@@ -80,7 +80,6 @@ def nearness(
 
 
 def _may_import(files: FileList, resolver: Resolver, wanted: Collection[str]) -> set[str]:
-    """Return the files that may import one of the files `wanted`."""
     texts, folders = set[str](), set[str]()
     for path in wanted:
         some, folder = resolver.traces(path)

@@ -111,7 +111,6 @@ def priorities(
 def _ranked(
     memory: Memory, snapshot: Snapshot, request: FileRequest, room: LoadBudget, sizes: TokenSizes, sources: FileSources
 ) -> Priorities:
-    """Rank the files of `sources` for a request; `sizes` has their tokens."""
     now = memory.now
     contents, dirty = sources.contents, sources.differing
     is_large = request.task != "" and len(contents) >= recency.LARGE
@@ -166,7 +165,7 @@ def _ranked(
 def _in_order(
     scored: list[ScoredFile], given: Collection[str], named: Mapping[str, FileMention], task: str
 ) -> list[ScoredFile]:
-    """Return files by their scores, documentation and tests a few places down if the task is the text of an issue."""
+    """If the task is the text of an issue, documentation and tests go a few places down."""
     scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))
     down = {file.path: places_down(file.path, named.get(file.path), task) for file in scored}
     places = {file.path: place + down[file.path] for place, file in enumerate(scored)}
@@ -174,7 +173,6 @@ def _in_order(
 
 
 def _only_changed(ago: int | None) -> FileKnowledge:
-    """Return what is known of a file of which only the last change is known, `ago` operations ago."""
     return FileKnowledge(is_modified=ago is not None and ago <= recency.OPERATIONS, ago=ago)
 
 
@@ -200,7 +198,6 @@ def _others(
 
 
 def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:
-    """Return the five files that match a task best, each with a likelihood from 0 to 1."""
     shares = {path: sum(points for points, _ in task_points(each)) / RELEVANCE for path, each in known.items()}
     best = sorted(shares, key=lambda path: (-shares[path], path))[:_LIKELY]
     return {path: shares[path] for path in best if shares[path]}
@@ -209,10 +206,7 @@ def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:
 def _active_files(
     request: FileRequest, memory: Memory, contents: Collection[str], refusals: Mapping[str, str]
 ) -> set[str]:
-    """Return the active files that a person named.
-
-    Raises MemctlError for a name without a file, and for a file that never enters a model's context.
-    """
+    """Raises MemctlError for a name without a file, and for a file that never enters a model's context."""
     top = memory.repository.top
 
     def named(text: str) -> str:
@@ -227,10 +221,6 @@ def _active_files(
 
 
 def _matching(names: FileList, globs: Sequence[str]) -> Collection[str]:
-    """Return the names that match one of the globs, sorted; all without globs.
-
-    Raises MemctlError for a path without `*`.
-    """
     for glob in globs:
         if not is_pattern(glob):
             hint = "write a pattern as in .gitignore, such as `src/**/*.py`"
@@ -239,7 +229,7 @@ def _matching(names: FileList, globs: Sequence[str]) -> Collection[str]:
 
 
 def _issues(snapshot: Snapshot, names: Collection[str]) -> dict[str, list[str]]:
-    """Return the ids of open issues by the files that they refer to; a reference to a folder counts for no file."""
+    """A reference to a folder counts for no file."""
     found: dict[str, list[str]] = {}
     for record in Filters(types=("issue",)).keep(snapshot.records):
         for reference in record.code_refs if record.is_open else ():

@@ -149,10 +149,7 @@ def task_points(known: FileKnowledge) -> list[tuple[float, str]]:
 
 
 def _beside(path: str, known: FileKnowledge, *, for_task: bool) -> list[tuple[float, str]]:
-    """Return the points for relevance that do not come from the task's words, each with its reason.
-
-    With a task they are multiplied by how well the file matches the task.
-    """
+    """With a task the points are multiplied by how well the file matches the task."""
     points: list[tuple[float, str]] = []
     if known.is_modified:
         points.append((MODIFIED * _REST if for_task else MODIFIED, "changed in the last five commits"))
@@ -178,6 +175,6 @@ def _by_commits(ago: int | None) -> list[tuple[float, str]]:
 
 
 def _recency(changed: str, now: str) -> list[tuple[float, str]]:
-    """Return the points for the age of a change, with the reason; a time in the future, by another clock, is new."""
+    """A time in the future, by another clock, is new."""
     hours = timestamps.days_between(changed, now) * 24 if changed else _AGES[-1][0] + 1
     return next(([(points, f"changed in the {name}")] for limit, points, name in _AGES if hours <= limit), [])

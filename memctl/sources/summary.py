@@ -83,18 +83,12 @@ class _Page(msgspec.Struct, frozen=True):
     for_agent: bool
 
     def choose(self, number: int) -> frozenset[int]:
-        """Return the indexes of the `number` most important rows."""
         return frozenset(sorted(range(len(self.rows)), key=lambda place: self.rows[place].rank)[:number])
 
     def count_missing(self, chosen: Collection[int]) -> int:
-        """Return the number of lines that are not among the chosen rows."""
         return sum(1 for place, row in enumerate(self.rows) if place not in chosen and not row.is_rest)
 
     def text(self, number: int) -> str:
-        """Return the summary's text: the head, the `number` most important rows in the file's order, and a last line.
-
-        The last line says how many lines are left out, and how to load the whole file.
-        """
         chosen, group = self.choose(number), ""
         figures = f"{self.lines:,} lines, {self.size:,} bytes, {self.of_file.tokens:,} tokens ({self.of_file.source})"
         lines = [f"# {self.path}", figures, *([self.about] if self.about else [])]

@@ -73,7 +73,6 @@ def _code(suffix: str, path: str, text: str) -> list[SummaryLine]:
 
 
 def _spans(markers: list[outline.Marker], lines: int) -> list[int]:
-    """Return the number of lines of each definition, up to the next one that is not inside it."""
     ends = [lines + 1] * len(markers)
     open_ones: list[int] = []
     for number, marker in enumerate(markers):
@@ -84,7 +83,6 @@ def _spans(markers: list[outline.Marker], lines: int) -> list[int]:
 
 
 def _markdown(text: str) -> Iterator[SummaryLine]:
-    """Yield the headings, each with the first sentence below it, and the first sentence of the text."""
     last: outline.Marker | None = None
     for block in outline.blocks(text):
         if block.level:
@@ -99,7 +97,6 @@ def _markdown(text: str) -> Iterator[SummaryLine]:
 
 
 def _json(value: Any) -> Iterator[SummaryLine]:
-    """Yield the keys of an object and of the objects in it; for an array, those of its first item."""
     if isinstance(value, list):
         yield SummaryLine((0, 0), "Content", _shape(value))
         value = value[0] if value else None
@@ -122,7 +119,6 @@ def _shape(value: Any, key: str = "") -> str:
 
 
 def _value(key: str, value: str) -> str:
-    """Return a value to show in a summary: "…" if it is long, or if its key is that of a secret."""
     return value if len(value) <= _LONGEST_VALUE and not _SECRET.search(key) else "…"
 
 
@@ -131,7 +127,6 @@ _BLOCK = re.compile(r"[|>][+-]?\d?\s*(?:#.*)?$")
 
 
 def _yaml(text: str) -> Iterator[SummaryLine]:
-    """Yield the keys without indentation, and those indented by one step."""
     step, skipped = 0, -1
     for number, line in enumerate(text.split("\n"), 1):
         indent = len(line) - len(line.lstrip(" "))
@@ -154,7 +149,6 @@ _TOML_KEY = re.compile(r"\s*([\w\"'.-]{1,80})\s*=\s*(.*)$")
 
 
 def _toml(text: str) -> Iterator[SummaryLine]:
-    """Yield the tables, and the keys in each."""
     quote, level = "", 0
     for number, line in enumerate(text.split("\n"), 1):
         line = line[:_LONGEST_LINE]
@@ -178,7 +172,7 @@ _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+
 
 
 def _lines(text: str) -> Iterator[SummaryLine]:
-    """Yield the first and last lines of a text, and its most frequent lines, in which numbers, ids and quotes match."""
+    """Numbers, ids and quotes count as equal in frequent lines."""
     lines = [line for line in text.split("\n") if line.strip()]
     for number, line in enumerate(lines[:_EDGE]):
         yield SummaryLine((number, 0), "It begins", outline.plain(line[:_LONGEST_LINE]))

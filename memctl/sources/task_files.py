@@ -125,18 +125,15 @@ def _add(result: Mentions, paths: Iterable[str], share: float, why: str) -> None
 
 
 def _code_paths(files: FileList, reference: str) -> tuple[str, ...]:
-    """Return the file or folder that a code reference names, as `freshness.code_paths` does."""
     near = {name for path in (reference, pages.code_path(reference)) for name in _at(files, path)}
     return freshness.code_paths(frozenset(near), reference)
 
 
 def _at(files: FileList, path: str) -> list[str]:
-    """Return the file at a path, and a file in the folder at the path, if there are such."""
     return [*([path] if path in files else ()), *islice(files.below(f"{path.rstrip('/')}/"), 1)]
 
 
 def _covered(files: FileList, globs: Sequence[str], likely: Collection[str], most: int) -> list[str]:
-    """Return the files that globs match: all, or those in `likely` and the first `most`."""
     if not globs:
         return []
     from memctl.text.globs import Globs  # slow to load
@@ -156,10 +153,7 @@ def _files_below(files: FileList, folder: str) -> list[str]:
 
 
 def _add_paths(result: Mentions, files: FileList, token: str) -> bool:
-    """Add the files that a word names as a path, a file's name or a module's dotted name.
-
-    Returns whether the word names a file without doubt.
-    """
+    """Return whether the word names a file without doubt."""
     reference = token.removeprefix("§4.")
     if reference not in files and re.search(r"\w[./]\w", token) is None:
         return False
@@ -182,7 +176,6 @@ def _may_mean(files: FileList, reference: str) -> frozenset[str]:
 
 
 def _add_definitions(result: Mentions, contents: FileList, tokens: Iterable[str], task: str) -> None:
-    """Add the files that define a name in the task, such as `pay_all`, `CardClient` or `Cart.total()`."""
     parts = {part for token in tokens for part in re.split(r"[./\\]", token) if _MIXED.search(part)}
     parts |= set(re.findall(r"\b(\w{3,})\(", task)) | set(re.findall(r"`(\w{3,})`", task))
     defining: dict[str, list[str]] = {}
@@ -195,7 +188,6 @@ def _add_definitions(result: Mentions, contents: FileList, tokens: Iterable[str]
 
 
 def _add_words(result: Mentions, contents: FileList, task: str, likely: Collection[str]) -> None:
-    """Add the files whose path, definitions or description share words with a task; a rare word weighs more."""
     wanted = _telling_words(task)
     if not wanted:
         return
@@ -242,7 +234,7 @@ def _with_words(files: FileList, wanted: Mapping[str, str]) -> tuple[frozenset[s
 
 
 def _add_called(result: Mentions, wanted: Mapping[str, str], paths: Iterable[str]) -> None:
-    """Add the files whose name, without the suffix, is a word of the task, if at most three files have that name."""
+    """A name that more than three files have does not count."""
     called: dict[str, list[str]] = {}
     for path in paths:
         stem = path.rpartition("/")[2].partition(".")[0].lower()

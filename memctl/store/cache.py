@@ -41,10 +41,7 @@ _SOURCES = (*_RECORD, "text/named_files.py", "store/schema.py", "store/cache_upd
 
 @lru_cache(maxsize=1)
 def _schema(rules: str) -> str:
-    """Return the version of a cache's contents: a digest of the modules and of the table of rules that decide them.
-
-    A cache of another version is replaced. Reading these files takes 0.1 ms; importing the modules would take 2 ms.
-    """
+    """The version is a digest of the modules' files, which takes 0.1 ms; importing the modules would take 2 ms."""
     checksum = crc32(repr((_READING_VERSION, list(KINDS))).encode())
     for file in (rules, *(f"{_PACKAGE}/{source}" for source in _SOURCES)):
         with open(file, "rb") as text:
@@ -146,7 +143,6 @@ class Cache:
             return self._state()[0]
 
     def _state(self) -> tuple[CacheState, str]:
-        """Return the state that the cache describes, and the number of its changes."""
         state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
         differing = dict(self.database.execute("SELECT path, stat FROM records WHERE stat <> ''").fetchall())
         return CacheState((state.get("commit", ""), state.get("sparse", "")), differing), state.get("changes", "0")
@@ -199,7 +195,7 @@ class Cache:
         self.database.execute("COMMIT")
 
     def _pack_rows(self, only_open: bool) -> bytes:
-        """Return the records, sorted by path, as one msgpack array, which decodes four times as fast as single rows."""
+        """One msgpack array decodes four times as fast as single rows."""
         which = "is_open" if only_open else "record NOT NULL"
         rows = self.database.execute(f"SELECT record FROM records WHERE {which} ORDER BY path").fetchall()
         return b"\xdd" + len(rows).to_bytes(4, "big") + b"".join([row[0] for row in rows])

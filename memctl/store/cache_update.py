@@ -100,7 +100,6 @@ def update_from_disk(
 
 
 def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: tuple[str, str]) -> set[str]:
-    """Return the paths that may differ between the HEAD of the cache and the present HEAD."""
     if known == head:
         return set()
     top = memory.repository.top
@@ -118,7 +117,6 @@ def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: t
 def _parse_files(
     memory: Memory, stale: set[str], disk: Disk, progress: Progress | None
 ) -> tuple[list[ParsedFile], list[str]]:
-    """Parse the files that may have changed; return them, and the paths of the missing ones."""
     reader = files.FolderReader(memory.folder)
     parsed_files: list[ParsedFile] = []
     removed: list[str] = []
@@ -255,7 +253,6 @@ def _log(cache: Cache, number: int, changed: Mapping[str, str]) -> bool:
 
 
 def _drop_computed(cache: Cache) -> None:
-    """Delete the values that were computed from the records, and other stored values if there are too many."""
     cache.database.execute("DELETE FROM packed")
     cache.database.execute("DELETE FROM kept")
     for table, limit in _LIMITS.items():
@@ -287,14 +284,13 @@ def _replace(cache: Cache, parsed: Sequence[ParsedFile], removed: Iterable[str])
 
 
 def _named_by(record: Record, body: str) -> list[tuple[str, str, str]]:
-    """Return a row for each name in a record's text that may be a file's; what a handoff has is of other records."""
+    """What a handoff names is of other records."""
     if record.memory_type == HANDOFF.name:
         return []
     return [(named_files.base(name), record.path, name) for name in named_files.in_text(f"{record.title}\n{body}")]
 
 
 def _changed_by(page: SessionPage, path: str) -> list[tuple[str, str, str, str]]:
-    """Return a row for each file that a session changed, with when the session ended, and what it was asked."""
     asked = next(iter(page.lines.get(session_page.INTENT, ())), "")
     ended = str(page.values.get("ended") or page.values.get("summarized") or "")
     return [(row.path, path, ended, asked) for row in page.files.get(session_page.CHANGED, ()) if asked]
@@ -312,7 +308,6 @@ def _remove(cache: Cache, path: str) -> None:
 
 
 def _count_tags(cache: Cache, records: Iterable[Record], step: int) -> None:
-    """Add `step` to the numbers of open records by tag and place."""
     counts: Counter[tuple[str, str]] = Counter()
     for record in records:
         if record.is_open:
@@ -344,7 +339,6 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
 
 
 def _rejected(record: Record, body: str) -> str:
-    """Return in lower case the alternatives of a decision, or its title if it is rejected or superseded, "" if none."""
     if record.memory_type != DECISION.name or record.status in ("rejected", "superseded"):
         return record.title.lower() if record.memory_type == DECISION.name else ""
     start = body.find(_ALTERNATIVES)

@@ -251,7 +251,7 @@ class StoredCatalogue:
 
     @cached_property
     def _changes(self) -> bytes:
-        """A version stamp of the records; cached values are stored under the stamp for which they were computed."""
+        """Cached values are stored under the stamp of the records for which they were computed."""
         row = self._database.execute("SELECT value FROM state WHERE key = 'changes'").fetchone()
         return f"{row[0] if row else 0}:".encode()
 
@@ -269,7 +269,6 @@ class StoredCatalogue:
             return self._records(condition, *values)
 
     def _counted(self, condition: str, *values: Any) -> list[Record]:
-        """Return the records that meet a condition, with their retrievals."""
         return retrieval_counts.with_counts(self._totals, self._records(condition, *values))
 
     @cached_property
@@ -278,7 +277,6 @@ class StoredCatalogue:
 
 
 def _where(conditions: Iterable[Condition]) -> tuple[str, list[Any]]:
-    """Return the SQL condition of records that meet all conditions, and the values of its placeholders."""
     where, values = ["is_archived NOT NULL"], []
     for field, test, value in conditions:
         where.append(_TESTS[test].format("type" if field == "memory_type" else field))

@@ -77,7 +77,6 @@ def add(memory: Memory, change: Change, variables: Variables) -> str:
 
 
 def _start(memory: Memory) -> str:
-    """Return the commit before the first change, with the memory in HEAD; "" if HEAD has none."""
     from memctl.git import refs, tree_merge
     from memctl.store.commit_message import TYPE
 

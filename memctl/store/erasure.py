@@ -74,7 +74,6 @@ def _files(folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def _erase_file(file: Path, redact: Redact, held: Path, dry_run: bool) -> bool:
-    """Erase the secrets from one file; return whether there were any."""
     if _redacted_text(file, redact) is None:
         return False
     if dry_run:
@@ -108,7 +107,6 @@ def _redacted_text(file: Path, redact: Redact) -> str | None:
 
 
 def _redact_backup(text: str, redact: Redact) -> str:
-    """Return the JSON text of a backup with the file's former content redacted; unchanged if it has no such content."""
     try:
         values = json.loads(text)
         before = base64.b64decode(values["before"], validate=True).decode()

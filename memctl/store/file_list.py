@@ -157,7 +157,6 @@ class FileList(Mapping[str, Content]):
         return {number: path for path, _, _, number in rows if path not in self.hidden}
 
     def _remember(self, rows: Iterable[tuple[str, str, bytes]]) -> frozenset[str]:
-        """Store rows for later questions, and return the paths of the files that are not hidden."""
         contents = {path: Content(blob, facts) for path, blob, facts in rows if path not in self.hidden}
         self._rows |= contents
         return frozenset(contents)

@@ -149,7 +149,6 @@ def records_naming(
 
 
 def _likeliest(name: str, rows: Sequence[tuple[Any, ...]]) -> list[FileRecord]:
-    """Return the records of some rows, which name the file `name`, but for those that are hardly about it."""
     if len(rows) > named_files.MOST_NAMING:
         return []
     shown = [row for row in rows if (row[8] or row[9]) and (row[7] <= _MOST_NAMED or row[0] in row[3])]
@@ -221,10 +220,7 @@ def _old_paths(
 
 
 def _has_entry_since(top: Path, names: Iterable[str], moment: int) -> bool:
-    """Return whether a file or folder may have come to a folder above one of some files since a time (in ns).
-
-    Only then can one of these files have another path than at that time.
-    """
+    """Only if a folder above a file has a new entry can the file have another path than at that time (ns)."""
     for folder in {"", *(place for name in names for place in _places(name) if place.endswith("/"))}:
         with suppress(OSError):
             if os.stat(f"{top}/{folder}").st_mtime_ns >= moment:
@@ -235,7 +231,7 @@ def _has_entry_since(top: Path, names: Iterable[str], moment: int) -> bool:
 def _keep_answer(
     private: Path, known: Mapping[str, Any], missing: set[str], asked: float, renamed: Mapping[str, str]
 ) -> None:
-    """Keep the present paths of renamed files by their old ones; perhaps in a process that the caller has forked."""
+    """The caller may have forked this process."""
     old_paths = {new: old for old, new in renamed.items() if old in missing}
     now = time.time()
     answer = {

@@ -129,13 +129,11 @@ class _Scores:
         return len(self._scores_of(term))
 
     def _count_rows(self, term: str) -> int:
-        """Return how many rows of the index have a term, also those of no list."""
         if term not in self._counted:
             self._counted[term] = self._database.execute(_COUNT, (f'"{term}"',)).fetchone()[0]
         return self._counted[term]
 
     def having(self, term: str, among: Collection[int]) -> Collection[int]:
-        """Return those of the files `among` that have a term."""
         if term in self._scored:
             return self._scored[term].keys() & among
         return {number for number in among if self._database.execute(_IN_ROW, (f'"{term}"', number)).fetchone()}

@@ -121,7 +121,6 @@ def contents(folder: Path, paths: Iterable[str]) -> dict[str, bytes | None]:
 
 
 def _content(file: str, size: int) -> bytes:
-    """Return the bytes of a file whose size was `size` a moment ago."""
     descriptor = os.open(file, _READING)
     try:
         content = os.read(descriptor, size + 1)  # a file object takes half as long again

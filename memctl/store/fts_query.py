@@ -96,7 +96,7 @@ def parse(query: str, substitutes: Substitutes) -> FtsQuery:
 
 
 def _pairs(query: str) -> Iterable[str]:
-    """Return the pairs of words next to each other of which none is a stop word and one is looked for by itself."""
+    """Pairs have no stop word, and one word of each is looked for by itself."""
     pairs = (pair for pair in pairwise(whole_words(query)) if STOP_WORDS.isdisjoint(map(str.lower, pair)))
     return dict.fromkeys(_quoted([*pair]) for pair in pairs if any(map(_is_telling, pair)))
 
@@ -112,12 +112,10 @@ def _is_telling(word: str) -> bool:
 
 
 def _without_stop_words(chunks: list[str]) -> list[str]:
-    """Return the parts of a query that say something, or all of them if none does."""
     return [chunk for chunk in chunks if not set(map(str.lower, whole_words(chunk))) <= _ASKING] or chunks
 
 
 def _alternatives(word: str, substitutes: Substitutes) -> list[str]:
-    """Return what to look for to find a word: its spellings, or the whole of an identifier and those of its parts."""
     parts = parts_of(word)
     if not parts:
         return _spellings(word.lower(), substitutes)

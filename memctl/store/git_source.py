@@ -150,7 +150,6 @@ class InGit:
         return {path: entry.blob for path, entry in self._entries.items() if files.is_cached_path(path)}
 
     def _digest(self) -> str:
-        """Return a digest of all staged files."""
         from hashlib import blake2b
 
         return blake2b(repr(sorted(self.blobs().items())).encode(), digest_size=16).hexdigest()
@@ -178,7 +177,7 @@ class InGit:
         return cache
 
     def _fetch(self, paths: Sequence[str]) -> None:
-        """Read some files at once, which is faster than one by one."""
+        """To read some files at once is faster than one by one."""
         entries = [self._entries[path] for path in paths]
         wanted = {entry.blob: entry.path for entry in entries if entry.is_regular and entry.blob not in self._contents}
         self._contents |= trees.blobs(self._memory.repository, wanted, files.MAX_BYTES, wanted)

@@ -160,7 +160,7 @@ def wait(root: Path, patience: float) -> bool:
 
 
 def _try_job(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
-    """Do a job as `_run_job` does; a note that can't be read or moved stays, and `fault` gets the error."""
+    """A note that can't be read or moved stays, and `fault` gets the error."""
     try:
         return _run_job(note, do, fault)
     except OSError as error:
@@ -169,7 +169,6 @@ def _try_job(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Faul
 
 
 def _run_job(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
-    """Do the job of a note, and return whether the note has been deleted."""
     if note.tries >= MOST_TRIES:
         why = f"{note.tries} processes that worked on it were killed"
         fault(MemctlError(f"an event of an agent's session was dropped: {why}"))

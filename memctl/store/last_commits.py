@@ -78,10 +78,7 @@ def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) 
 
 
 def _worktree_blobs(memory: Memory, paths: Iterable[str], head: str, read: _Read) -> dict[str, str]:
-    """Return the blob ids of records in the worktree, by path.
-
-    If a record does not differ from HEAD, the cache has its blob id, and Git need not compute it.
-    """
+    """If a record does not differ from HEAD, the cache has its blob id, and Git need not compute it."""
     commit, differing = memory.differing
     blobs, others = dict[str, str](), list[str]()
     for path in paths:
@@ -94,10 +91,7 @@ def _worktree_blobs(memory: Memory, paths: Iterable[str], head: str, read: _Read
 
 
 def _find_introductions(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, Introduction]:
-    """Return the introductions of some texts, by path.
-
-    A text that differs from the one before only in retrieval counts has the introduction of that earlier text.
-    """
+    """A text that differs from the one before only in retrieval counts has the introduction of that earlier text."""
     by_path = {path: introduction for path, blob in blobs.items() if (introduction := find(path, blob)) is not None}
     open_ones = {path: introduction for path, introduction in by_path.items() if introduction.before}
     seen = {(path, introduction.blob) for path, introduction in open_ones.items()}
@@ -131,7 +125,6 @@ def _history_lookup(memory: Memory, paths: Iterable[str], head: str) -> _Find:
 
 
 def _by_text(introductions: Iterable[Introduction]) -> dict[tuple[str, str], Introduction]:
-    """Return introductions by path and blob; of several of the same text, the first."""
     result: dict[tuple[str, str], Introduction] = {}
     for introduction in introductions:
         result.setdefault((introduction.path, introduction.blob), introduction)
@@ -139,7 +132,6 @@ def _by_text(introductions: Iterable[Introduction]) -> dict[tuple[str, str], Int
 
 
 def _head_lookup(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, _Read]:
-    """Return functions that search the history of HEAD, with the cache if it can be used."""
     with suppress(sqlite3.DatabaseError):  # the cache is damaged or locked for too long
         cache = load.open_cache(memory)
         if _update_table(memory, cache, head):
@@ -148,7 +140,6 @@ def _head_lookup(memory: Memory, paths: Collection[str], head: str) -> tuple[_Fi
 
 
 def _cache_lookup(memory: Memory, cache: Cache, paths: Collection[str]) -> tuple[_Find, _Read]:
-    """Return functions that search the cache's table for all texts that some paths ever had."""
     result: dict[str, dict[str, Introduction]] = {}
     read: dict[str, str] = {}
     for some in trees.batched(list(paths)):
@@ -167,7 +158,6 @@ def _cache_lookup(memory: Memory, cache: Cache, paths: Collection[str]) -> tuple
 
 
 def _update_table(memory: Memory, cache: Cache, head: str) -> bool:
-    """Update the table to the history of the commit `head`; return False if another process changed it meanwhile."""
     now = (head, ",".join(sorted(memory.repository.shallow())))
     before = _stored_head(cache)
     if before == now:
@@ -225,7 +215,6 @@ def signatures(memory: Memory, paths: Collection[str]) -> dict[str, tuple[str, s
 
 
 def _stored_head(cache: Cache) -> tuple[str, str]:
-    """Return the commit whose history is in the table, and the stamp of the shallow clone's boundary at that time."""
     row = cache.database.execute("SELECT value FROM state WHERE key = ?", (_HEAD,)).fetchone()
     commit, _, depth = (row[0] if row else "").partition(" ")
     return commit, depth

@@ -50,7 +50,6 @@ def sparse_note(memory: Memory) -> str:
 
 
 def _sparse_paths(memory: Memory) -> list[str]:
-    """Return the paths below `.memory/` of the files that a sparse checkout leaves out of the worktree."""
     if not (memory.repository.git_dir / "info" / "sparse-checkout").exists():
         return []
     from memctl.git import index
@@ -139,7 +138,6 @@ class _Disk:
         return files.list_files(self._memory.folder)
 
     def searched(self) -> SearchSource:
-        """Return what there is to be searched."""
         from memctl.store import search_views
 
         cache, read = self.current_cache(), self._reader.read
@@ -193,7 +191,6 @@ class _WithSessions:
         return StoredTexts(self._memory, self._searched())
 
     def _searched(self) -> SearchSource:
-        """Return what there is to be searched, with the pages of sessions and the checkpoints of the ref."""
         own = self._source.searched()
         if not self._commit:
             return own
@@ -228,7 +225,6 @@ class _WithSessions:
 
     @cached_property
     def _commit(self) -> str:
-        """The commit of the ref, "" if there is none."""
         try:
             return (
                 sessions_ref.as_of(self._memory, self._revision) if self._revision else sessions_ref.head(self._memory)
@@ -269,7 +265,6 @@ def current_cache(memory: Memory, progress: Progress | None = None, written: tup
 
 
 def _differing_from_index(memory: Memory) -> tuple[Cache, set[str]]:
-    """Return the cache of the worktree, and the files there that have other contents in the index."""
     cache = current_cache(memory)
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames", "--", memory.prefix]
     out = git.read(args, memory.repository.top, extra=memory.repository.index_in_use())
@@ -281,7 +276,6 @@ def _differing_from_index(memory: Memory) -> tuple[Cache, set[str]]:
 def _read(
     memory: Memory, known: Cache | None, progress: Progress | None, written: tuple[str, ...], *, only_open: bool
 ) -> tuple[Cache, tuple[list[Record], list[Fault]]]:
-    """Return the cache, updated to the disk, and its records (with `only_open` the open ones) and faults."""
     if known is not None:
         return known, known.view(only_open=only_open)[1]
     cache = open_cache(memory)
@@ -308,10 +302,7 @@ def _new_cache(memory: Memory, progress: Progress | None, written: tuple[str, ..
 def _sync(
     memory: Memory, cache: Cache, state: CacheState, progress: Progress | None, written: tuple[str, ...]
 ) -> bool | None:
-    """Update a cache, which describes the worktree in the state `state`, to what is on the disk.
-
-    Returns whether it was up to date before; None if another process changed it meanwhile.
-    """
+    """Return whether the cache was up to date before; None if another process changed it meanwhile."""
     status = memory.ask()
     commit, differing = status.commit(), status.differing()
     head = (commit, _sparse(memory))
@@ -327,7 +318,7 @@ def _sync(
 
 
 def _sparse(memory: Memory) -> str:
-    """Return a stamp of the sparse checkout, whose excluded files Git reports as unchanged."""
+    """Git reports the files that a sparse checkout leaves out as unchanged."""
     marks = []
     for name in ("info/sparse-checkout", "config.worktree"):
         try:

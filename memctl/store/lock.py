@@ -49,7 +49,7 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
 
 
 def _permission_hint(file: Path) -> str:
-    """Return the hint for a lock file that can't be written: because of Codex's sandbox, or of permissions."""
+    """Codex's sandbox may be the reason, or permissions."""
     import shlex
 
     from memctl.store import agent_env  # most locks can be written
@@ -89,7 +89,6 @@ def hold_temporary(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
 
 
 def _acquire(file: Path, patience: float) -> int:
-    """Lock a file, and return its descriptor."""
     descriptor = private_files.open_file(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0))
     begun = time.monotonic()
     pause, is_announced = 0.002, announce is None
@@ -114,13 +113,11 @@ def _acquire(file: Path, patience: float) -> int:
 
 
 def _owner(descriptor: int) -> str:
-    """Return the id of the process that holds a lock, as its file says; "?" if it is not known."""
     written = os.pread(descriptor, 20, 0).decode(errors="replace").strip() if hasattr(os, "pread") else ""
     return written or "?"
 
 
 def _write_owner(descriptor: int) -> None:
-    """Write this process's id into the lock's file."""
     os.ftruncate(descriptor, 0)
     os.write(descriptor, str(os.getpid()).encode())
 

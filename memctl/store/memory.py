@@ -66,7 +66,6 @@ class Memory:
 
     @cached_property
     def _fixed_now(self) -> tuple[str, int] | None:
-        """MEMCTL_NOW in canonical form and in Unix seconds, if it is set."""
         if not self.environ.get("MEMCTL_NOW"):
             return None
         from memctl.record import time_input
@@ -245,7 +244,6 @@ class Memory:
 
 
 def _clean(text: str) -> str:
-    """Return a name from the environment as one line of printable text."""
     name = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     if name.isascii():
         return name
@@ -284,7 +282,7 @@ SET_UP_FILTER = "set up the filter as its program says, such as by `git-crypt un
 
 
 def _refuse_encoded(repository: Repository, folder: Path) -> None:
-    """Raise MemctlError if the settings can't be read because a filter of Git's, such as git-crypt's, is not set up."""
+    """A filter of Git's, such as git-crypt's, may not be set up."""
     file = (folder / CONFIG).relative_to(repository.top).as_posix()
     if repository.filters.filtered([file]):
         why = "can't be read: .gitattributes gives it a filter, which has not decoded it in this clone"

@@ -70,7 +70,6 @@ def refuse_outside(file: Path) -> None:
 
 
 def _links(file: Path) -> Iterator[Path]:
-    """Yield the symbolic links on the way to a file, each with no other link above it."""
     absolute = file.absolute()
     current, rest = Path(absolute.anchor), list(absolute.parts[1:])
     number = 0
@@ -105,7 +104,6 @@ def _refuse_link(file: Path, link: Path) -> None:
 
 
 def _refuse_gits_own(file: Path) -> None:
-    """Raise MemctlError for a file in a Git directory, and for the file `.git` of a linked worktree."""
     target = Path(os.path.realpath(file))
     for place in (target, *target.parents):
         if place.name.casefold() == ".git" or all((place / name).exists() for name in ("HEAD", "objects", "refs")):

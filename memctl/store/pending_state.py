@@ -182,10 +182,6 @@ def describe(entry: PendingEntry) -> str:
 
 
 def _find_states(memory: Memory, entries: Sequence[PendingEntry], dirty: set[str]) -> list[tuple[PendingEntry, str]]:
-    """Return each entry with its state; `entries` are all that were written to disk, oldest first.
-
-    `dirty` are the paths that differ from HEAD.
-    """
     later: dict[str, tuple[str | None, str]] = {}  # by path: the text that the next entry began with, and its state
     result = []
     for entry in reversed(entries):
@@ -204,10 +200,7 @@ def _find_states(memory: Memory, entries: Sequence[PendingEntry], dirty: set[str
 
 
 def _texts(change: Change) -> list[tuple[str, str | None, str | None]]:
-    """Return the paths of a change, each with its text before and after it.
-
-    Rendered documents are left out, since any later write renders them again, unless the change has nothing else.
-    """
+    """Rendered documents are left out unless the change has nothing else, since any later write renders them again."""
     texts: list[tuple[str, str | None, str | None]] = [
         (write.path, None if write.old is None else clean_newlines(write.old), clean_newlines(write.text))
         for write in change.writes

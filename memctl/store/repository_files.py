@@ -23,7 +23,7 @@ _CHECKSUM = 20  # bytes; of a longer one, these tell two apart
 
 @lru_cache(maxsize=4)
 def _shared(names: frozenset[str]) -> frozenset[str]:
-    """Return one object for equal sets, since caches that have sets as keys would compare all their members."""
+    """Caches that have sets as keys would compare all members of equal sets."""
     return names
 
 
@@ -206,10 +206,7 @@ class FilesOnDisk:
         return result
 
     def _blobs_from_git(self, paths: list[str]) -> dict[str, str]:
-        """Return the blob ids of those of some files that exist, by path; "" for a changed, staged or new file.
-
-        For a few paths Git is asked about these alone, which is faster than a list of all files.
-        """
+        """For a few paths Git is asked about these alone, which is faster than a list of all files."""
         new = [path for path in paths if path not in self._answers]
         alone = "_current_blobs" not in vars(self) and len(new) <= trees.BATCH_SIZE and all(map(_is_literal, new))
         if alone and (not new or self._query_files(new)):
@@ -217,7 +214,6 @@ class FilesOnDisk:
         return {path: self._current_blobs[path] for path in paths if path in self._current_blobs}
 
     def _query_files(self, paths: Sequence[str]) -> bool:
-        """Ask Git about some files, and store its answers; return False if Git refuses one of the paths."""
         with suppress(git.GitFailed):
             answers = _current_blobs(*_query_git(self._repository, paths))
             self._answers |= {path: answers.get(path) for path in paths}
@@ -230,7 +226,6 @@ class FilesOnDisk:
 
     @cached_property
     def _current_blobs(self) -> dict[str, str]:
-        """The blob id of each file by path; "" for a changed, staged or new file."""
         return _current_blobs(self._entries, self._state[1])
 
     @property
@@ -277,7 +272,6 @@ def _index_checksum(repository: Repository) -> str:
 
 
 def _current_blobs(entries: bytes, differing: Mapping[str, bool]) -> dict[str, str]:
-    """Return the blob ids of the files by path, from what `_query_git` returns; "" for one that differs."""
     known = {path: entry.blob for path, entry in _own_files(index.parse(entries)).items()}
     changed = {path: "" for path, is_there in differing.items() if is_there}
     return {path: blob for path, blob in known.items() if path not in differing} | changed
@@ -289,7 +283,6 @@ def _is_plain(file: str, path: str) -> bool:
 
 
 def _hash_file(file: str, likely: Collection[str]) -> str:
-    """Return the blob id of a file's bytes, in the hash that the ids `likely` have; "" without these or the file."""
     if likely:
         with suppress(OSError), open(file, "rb") as stream:
             return trees.compute_blob_id(stream.read(), likely)
@@ -297,17 +290,15 @@ def _hash_file(file: str, likely: Collection[str]) -> str:
 
 
 def _is_literal(path: str) -> bool:
-    """Return whether a path can be passed to Git as it is: a backslash may stand for a byte that is not UTF-8."""
+    """A backslash may stand for a byte that is not UTF-8."""
     return bool(path) and "\\" not in path and "\0" not in path
 
 
 def _pattern(text: str) -> str:
-    """Return Git's pathspec for all paths that contain a text, in which a dot also matches a slash."""
     return f"*{re.sub(r'[*?[]', lambda match: f'[{match[0]}]', text).replace('.', '[./]')}*"
 
 
 def _own_files(entries: Iterable[trees.TreeEntry]) -> dict[str, trees.TreeEntry]:
-    """Return the regular files among some entries that belong to no memory."""
     return {entry.path: entry for entry in entries if entry.is_regular and not _is_memory(entry.path)}
 
 

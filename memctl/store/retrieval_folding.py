@@ -68,7 +68,6 @@ def finish(folder: Path, written: Mapping[str, int], *, forget_rest: bool = Fals
 
 @contextmanager
 def _transaction(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Lock the counters' database for writing during the block."""
     with closing(sqlite3.connect(folder / FILE, timeout=5, isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
         database.execute(CREATE)

@@ -79,5 +79,5 @@ def without_indexes(database: sqlite3.Connection) -> Iterator[None]:
 
 
 def _statements(script: str) -> list[str]:
-    """Return the single statements of a script, since `executescript` would end the caller's transaction."""
+    """`executescript` would end the caller's transaction."""
     return [statement for part in script.split(";") if (statement := part.strip())]

@@ -78,11 +78,7 @@ def _of_record(record: Record, body: str, foreign: Mapping[str, str]) -> SearchE
 
 
 def _own_words(body: str) -> str:
-    """Return the text of a handoff without what memctl made from other records, which would be found in their place.
-
-    Left out are the sections that no option of `memctl team handoff` fills. In the others, items such as "Next: Add a
-    test" or "Decided: Use PostgreSQL [DEC-2025-11-04-003]." are left out, and the decision (PROCEED) right above them.
-    """
+    """Leave out what memctl made from other records, which would be found in their place."""
     from memctl.text.headings import split  # few memories have handoffs
 
     made = {field.heading for field in HANDOFF.fields if not field.option and field.name != "answer"}
@@ -91,7 +87,6 @@ def _own_words(body: str) -> str:
 
 
 def _foreign_keys(text: str) -> dict[str, str]:
-    """Return the keys in a front matter that are not memctl's, such as another tool's id of the record, and values."""
     head = text[: max(text.find("\n---", 3), 0)]
     return {key: value.strip() for key, value in _KEY.findall(head) if key not in ORDER}
 
@@ -109,8 +104,6 @@ def _names(foreign: Mapping[str, str]) -> str:
 
 
 def _of_page(page: pages.Page) -> Iterator[SearchEntry]:
-    """Yield a page of details as the text above its first heading and its parts, if they are not too many; any other
-    page as one entry."""
     parts = pages.numbered_headings(page) if page.kind is pages.DETAIL else ()
     parts = parts if len(parts) <= _MOST_PARTS else ()
     above = "\n".join(page.body.split("\n")[: parts[0].line - 1]) if parts else page.body

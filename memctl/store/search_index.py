@@ -123,7 +123,7 @@ class _Newer(Exception):
 
 
 def _prepare(database: sqlite3.Connection) -> None:
-    """Make the tables of a new index; raises sqlite3.DatabaseError for one of another form, and _Newer."""
+    """Raises sqlite3.DatabaseError for an index of another form, and _Newer."""
     database.execute(f"PRAGMA cache_size = -{_CACHE}")
     form = database.execute("PRAGMA user_version").fetchone()[0]
     if form > FORM:

@@ -61,7 +61,6 @@ def of_revision(memory: Memory, commit: str) -> str:
 
 
 def _place(memory: Memory) -> str:
-    """Return the Git directory of a worktree, relative to the shared one."""
     return os.path.relpath(memory.repository.git_dir, memory.repository.common_dir)
 
 
@@ -144,7 +143,6 @@ def _view(database: sqlite3.Connection, name: str) -> tuple[int, str] | None:
 
 
 def _update(memory: Memory, index: SearchIndex, source: SearchSource) -> int:
-    """Bring a view up to what there is; returns its number."""
     database = index.database
     with index.transaction():
         row = _view(database, source.name)
@@ -184,7 +182,6 @@ def _differences(
 
 
 def _changed_since(source: SearchSource, before: str) -> dict[str, str] | None:
-    """Return the blobs of the files that alone can have changed since there was a token; None if that is not known."""
     cached, _, other = before.partition(" ")
     changed = source.cache.blobs_since(cached) if other == source.token.partition(" ")[2] else None
     if changed is None or any(path.startswith(f"{CHECKPOINTS}/") for path in changed):
@@ -193,8 +190,7 @@ def _changed_since(source: SearchSource, before: str) -> dict[str, str] | None:
 
 
 def _newest(blobs: Mapping[str, str]) -> dict[str, str]:
-    """Return the files that are searched: of a workflow's checkpoints the newest, which says what holds of
-    the others."""
+    """Of a workflow's checkpoints only the newest is searched, which says what holds of the others."""
     from memctl.record import checkpoint
 
     newest: dict[str, checkpoint.Version] = {}
@@ -207,11 +203,7 @@ def _newest(blobs: Mapping[str, str]) -> dict[str, str]:
 
 
 def _numbers(database: sqlite3.Connection, source: SearchSource, blobs: Mapping[str, str]) -> dict[str, list[int]]:
-    """Return the numbers of the entries that some files have, by blob; of texts that are not in the index yet, they are
-    added.
-
-    A file that has changed since it was hashed, or is no longer there, is left out: it is seen next time.
-    """
+    """A file that has changed since it was hashed, or is no longer there, is left out: it is seen next time."""
     from memctl.store.search_entries import entries
 
     numbers: dict[str, list[int]] = {}
@@ -248,7 +240,6 @@ def _numbers(database: sqlite3.Connection, source: SearchSource, blobs: Mapping[
 
 
 def _remove_rows(database: sqlite3.Connection, which: str, values: Iterable[tuple[object, ...]]) -> set[int]:
-    """Take rows out of the live lists; returns the numbers of their entries."""
     left: set[int] = set()
     for value in values:
         left.update(row[0] for row in database.execute(f"SELECT number FROM live WHERE {which}", value))
@@ -257,7 +248,6 @@ def _remove_rows(database: sqlite3.Connection, which: str, values: Iterable[tupl
 
 
 def _add(memory: Memory, database: sqlite3.Connection, name: str) -> int:
-    """Add a view, and drop those of checkouts that are gone and the oldest of revisions."""
     views = database.execute("SELECT view, name FROM views ORDER BY view").fetchall()
     checkouts = [(view, known.split(" ")[1]) for view, known in views if known.startswith(f"{_CHECKOUT} ")]
     gone = [view for view, place in checkouts if not (memory.repository.common_dir / place).is_dir()]

@@ -91,7 +91,6 @@ class Sequence:
         return taken
 
     def _tag(self, kind: Kind, day: str, here: Mapping[str, int]) -> str:
-        """Return the clone's tag; `here` has the highest numbers of a type and day in this worktree, by series."""
         state, repository = self._state, self._memory.repository
         clone = str(os.stat(repository.common_dir).st_ino)
         fetched = _modified(repository.git_dir / "FETCH_HEAD")
@@ -167,10 +166,6 @@ def _modified(file: Path) -> int:
 
 
 def _search(memory: Memory, below: str = "", month: str = "*", since: str | None = None) -> dict[str, int]:
-    """Return the highest number of each series in the files of every worktree and in every commit `since` a time.
-
-    Of the commits only a folder of the memory counts, `below` with a slash before it; of the files, those of a month.
-    """
     from memctl.git import history  # only if no number is known
 
     names = history.paths_ever(memory.repository, memory.prefix + below, since, everywhere=True)
@@ -184,7 +179,6 @@ def _record_files(memory: Path, month: str) -> list[str]:
 
 
 def _highest_in(folder: Path, start: str) -> dict[str, int]:
-    """Return the highest number of each series that begins with `start`, of the records in a folder."""
     try:
         return _highest(name for name in os.listdir(folder) if name.startswith(start))
     except OSError:
@@ -192,7 +186,7 @@ def _highest_in(folder: Path, start: str) -> dict[str, int]:
 
 
 def _highest(paths: Iterable[str]) -> dict[str, int]:
-    """Return the highest number of each series, from the paths of records; derived numbers do not count."""
+    """Derived numbers do not count."""
     highest: dict[str, int] = {}
     for path in paths:
         if identifier := ids.id_in_path(path):

@@ -100,7 +100,6 @@ class SessionDir:
         return True
 
     def _renew_marker(self, marker: Path) -> bool:
-        """Set an old marker's time to now; return False if it is not old, or another process has just renewed it."""
         descriptor = private_files.open_file(marker, os.O_RDWR)
         try:
             if not private_files.try_lock(descriptor) or time.time() - os.fstat(descriptor).st_mtime < _SAME_EVENT:

@@ -34,10 +34,7 @@ def _check_hook_commits(memory: Memory) -> None:
 
 
 def _check_default_branch(memory: Memory) -> None:
-    """Raise MemctlError if documents are rendered on the default branch and no such branch exists.
-
-    Nothing is raised in a clone that may lack the branch because only one branch was fetched.
-    """
+    """A clone may lack the default branch because only one branch was fetched."""
     name, repository = memory.config.default_branch, memory.repository
     if memory.config.docs != DEFAULT_BRANCH or not name:
         return

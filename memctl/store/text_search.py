@@ -153,8 +153,6 @@ class StoredTexts:
     def _matching(
         self, words: str, pairs: Sequence[str], kinds: Collection[str], most: int | None, rarer: str = ""
     ) -> list[Any]:
-        """Return the rows of what matches an expression of words, or of the best, which pairs of words make better;
-        with `rarer` they have to match that, too."""
         asked = [(1, words)] * bool(words) + [(_PAIR, " OR ".join(pairs))] * bool(pairs)
         best = " UNION ALL ".join(_BEST.format(factor) + (_WITHIN if rarer else "") for factor, _ in asked)
         best = _SUM.format(best) if len(asked) > 1 else best
@@ -214,7 +212,6 @@ class StoredTexts:
         return {number: _excerpt(marked) for number, marked in pairs if _OPEN in marked}
 
     def _of_best_piece(self, number: int, query: FtsQuery) -> str:
-        """Return the excerpt with marks of a long text, "" if no piece of it matches."""
         body = self.bodies([number]).get(number, "")  # another process may have just deleted it
         with closing(sqlite3.connect(":memory:")) as database:
             database.execute(TEXTS)
@@ -255,7 +252,7 @@ class StoredTexts:
         return StoredTexts(self._memory, self._searched, self._hidden.union(paths)) if paths else self
 
     def _telling_words(self, text: str) -> list[str]:
-        """Return the words that tell a text from others: those that it has often and other records seldom (TF-IDF)."""
+        """Return the words that this text has often and other records seldom (TF-IDF)."""
         words = Counter(word for word in words_of(text) if not word.isdigit() and word not in STOP_WORDS)
         total = self._count("")
         frequent = {word: self._count(f'"{word}"') for word in words}
@@ -263,7 +260,6 @@ class StoredTexts:
         return sorted(weights, key=lambda word: (-weights[word], word))[:_TELLING_WORDS]
 
     def _count(self, expression: str) -> int:
-        """Return the number of texts in the index that match an expression, of all texts for ""."""
         if expression not in self._counts:
             rows = self._rows(_COUNT, expression) if expression else self._rows(_TOTAL)
             self._counts[expression] = rows[0][0]
@@ -286,14 +282,12 @@ class StoredTexts:
         return vocabulary.substitutes(self._index.database, word, count)
 
     def _rows_matching(self, statement: str, query: str, *values: str | int) -> list[Any]:
-        """Return what a statement gives for a query, without its phrases if nothing has them."""
         parsed_query = self._fts_query(query)
         expressions = filter(None, (parsed_query.any_of_it, parsed_query.without_phrases))
         return next((rows for expression in expressions if (rows := self._rows(statement, expression, *values))), [])
 
     def _rows(self, statement: str, *values: str | bytes | int) -> list[Any]:
-        """Return what a statement gives; if the index turns out to be damaged, or is in use for long, of
-        another one."""
+        """If the index turns out to be damaged, or is in use for long, another one takes its place."""
         try:
             return self._execute(statement, values)
         except sqlite3.DatabaseError as error:
@@ -326,7 +320,6 @@ def _rarer(words: Sequence[str], weights: Mapping[str, float], share: float) -> 
 
 
 def _excerpt(marked: str) -> Excerpt:
-    """Return an excerpt without marks and line ends; a colon separates a heading from what follows."""
     marked = _HEADING.sub(r"\1:", marked) if "#" in marked else marked
     marked = " ".join(marked.split())
     parts: list[str] = []

@@ -68,7 +68,6 @@ def _read(folder: Path) -> dict[str, list[TokenSample]]:
 
 @contextmanager
 def _changing(folder: Path) -> Iterator[dict[str, list[TokenSample]]]:
-    """Give the samples by model to a `with` block that changes them, and store them at its end."""
     file = folder / _FILE
     try:
         with lock.hold(file.with_suffix(".lock"), _PATIENCE):

@@ -71,7 +71,6 @@ def substitutes(database: sqlite3.Connection, word: str, count: Count) -> tuple[
 def _beginning_with(
     database: sqlite3.Connection, beginning: str, shortest: int = 0, longest: int = _LONGEST
 ) -> list[str]:
-    """Return the words of the vocabulary that begin so and have so many letters."""
     rows = database.execute(
         "SELECT word FROM vocabulary WHERE word >= ? AND word < ? AND length(word) BETWEEN ? AND ?",
         (beginning, beginning[:-1] + chr(ord(beginning[-1]) + 1), shortest, longest),
@@ -80,6 +79,5 @@ def _beginning_with(
 
 
 def _most_frequent(words: Iterable[str], count: Count) -> tuple[str, ...]:
-    """Return the two most frequent of some words, without those that no text has."""
     frequent = {word: number for word in words if (number := count(word, _MANY))}
     return tuple(sorted(frequent, key=lambda word: (-frequent[word], word))[:_MOST_SUBSTITUTES])

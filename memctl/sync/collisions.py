@@ -73,7 +73,6 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
 
 
 def _refuse_pushed(memory: Memory, holders: list[Holder], shared: Mapping[str, str]) -> None:
-    """Raise MemctlError if one of this clone's records or pages that would be renumbered was pushed."""
     pushed = FirstCommits(memory.repository, memory.prefix).pushed([holder.origin for holder in holders])
     for holder in holders:
         if holder.origin in pushed:
@@ -101,10 +100,7 @@ class _Ours:
 
 
 def _same_names(ours: Leaves, theirs: Leaves) -> dict[str, str]:
-    """Return our new files that have the name of a new file of theirs: our path -> their path.
-
-    Pages with the same path count as one page.
-    """
+    """Pages with the same path count as one page."""
     by_name = {_name(path): path for path in theirs}
     names = {path: by_name[name] for path in ours if (name := _name(path)) and name in by_name}
     return {one: other for one, other in names.items() if one != other or not pages.number_at(one)}
@@ -163,7 +159,6 @@ def _texts(memory: Memory, leaves: Leaves) -> dict[str, str]:
 
 
 def _parse_records(texts: Mapping[str, str]) -> dict[str, Record]:
-    """Return the records among some files; what can't be read is left out."""
     records = {}
     for path, text in texts.items():
         if files.is_record_path(path):

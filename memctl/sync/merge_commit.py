@@ -115,7 +115,7 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
 
 
 def _refuse_filtered(memory: Memory, upstream: Upstream) -> None:
-    """Raise MemctlError if the memory's files have a filter in Git, such as git-crypt's, which stores no texts."""
+    """A filter such as git-crypt's stores no texts."""
     if memory.repository.filters.filtered(map(memory.tracked, (CONFIG, "decisions/record.md"))):
         raise MemctlError(
             f".gitattributes gives files in {memory.prefix}/ a filter, and memctl can't merge what Git stores of them",
@@ -124,7 +124,6 @@ def _refuse_filtered(memory: Memory, upstream: Upstream) -> None:
 
 
 def _merge_rest(memory: Memory, bases: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
-    """Return the merged tree of all files outside of the memory, and the paths of conflicts."""
     repository = memory.repository
     trees = tree_merge.remove_folder(repository, [*bases, ours, theirs], memory.prefix)
     return tree_merge.merge(repository, trees[:-2], trees[-2], trees[-1])
@@ -135,7 +134,7 @@ def _below_top(memory: Memory, changes: Mapping[str, Leaf | None]) -> dict[str, 
 
 
 def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[str, Leaf]:
-    """Return the files in which the other end of a link has to change, which the merge of a single file can't know."""
+    """The merge of a single file can't know in which others the other end of a link has to change."""
     touched = {*merged.both, *merged.revived}
     if not touched:
         return {}
@@ -148,7 +147,6 @@ def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[s
 
 
 def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None], str]:
-    """Return the documents of a merged memory that differ from those in it (None: to be deleted), and a warning."""
     if not documents.follow_writes(memory, snapshot.config):
         return {}, ""
     try:
@@ -165,14 +163,12 @@ def _render_documents(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Lea
 
 
 def _is_edited_here(memory: Memory, making: Renderer, path: str) -> bool:
-    """Return whether a document of a merged memory of format 2 is this clone's, and somebody has edited it."""
     text = comparing.current_text(making.snapshot, path) or ""
     is_ours = text == trees.text(memory.repository, "HEAD", memory.tracked(path))
     return is_ours and not making.has_hashes and making.is_edited(path, text)
 
 
 def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
-    """Return the Change for the commit message, with a deed for each record about which the merge decided."""
     deeds = [
         RecordAction("renumbered", holder.name, f"now {holder.now}; {describe_other(holder, upstream.name)}")
         for holder in made.renamed
@@ -204,10 +200,6 @@ def describe(item: LostInFile) -> str:
 def _conflict(
     memory: Memory, upstream: Upstream, paths: Sequence[str], names: Sequence[str], *, in_memory: bool
 ) -> MemctlError:
-    """Return the error for files in conflict, with the commands that finish a merge by the user.
-
-    `names` are ids that both sides gave out; `in_memory` says whether both sides changed a file of the memory.
-    """
     shown = [f"  {path.encode(errors='surrogateescape').decode(errors='backslashreplace')}" for path in paths]
     message = f"{upstream.name} and this branch conflict in files that only a person can merge:\n"
     hint = f"`git merge {upstream.name}` shows the conflicts; nothing was changed"
@@ -228,7 +220,6 @@ def near_worktree(memory: Memory, commit: str) -> Snapshot:
 
 
 def _unlike_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:
-    """Return the cache of the worktree, and the files there that have other contents at a revision."""
     cache = load.current_cache(memory)
     args = ["diff-index", "-z", "--name-only", "--no-renames", name, "--", memory.prefix]
     out = git.read(args, memory.repository.top)

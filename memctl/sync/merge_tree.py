@@ -195,7 +195,7 @@ class _Merge:
         return self.texts[leaf.blob] if leaf else ""
 
     def put(self, path: str, text: str) -> None:
-        """Set the merged text of a file; its mode is the one that a side changed, if one did."""
+        """The mode is the one that a side changed, if one did."""
         before, one, other = (side.get(path) for side in (self.base, self.ours, self.theirs))
         assert one is not None
         assert other is not None
@@ -204,7 +204,7 @@ class _Merge:
 
 
 def _may_count(path: str, before: Leaf | None, now: Leaf | None) -> bool:
-    """Return whether an equal change of both sides may be an access counter, whose counts add up."""
+    """An equal change of both sides may be an access counter, whose counts add up."""
     return before is not None and now is not None and files.is_record_path(path)
 
 
@@ -226,7 +226,6 @@ def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: 
 
 
 def _is_news(work: _Merge, path: str) -> bool:
-    """Return whether the merge of a path is worth reporting: not a document, and new for at least one side."""
     known = [side.get(path) for side in (work.ours, work.theirs)]
     return path in work.found and not path.startswith(f"{FOLDER}/") and known != [work.found[path]] * 2
 
@@ -281,7 +280,6 @@ def _choose_document(work: _Merge, path: str, before: Leaf | None, one: Leaf | N
 
 
 def _add_counts(work: _Merge, path: str, before: Leaf | None, now: Leaf | None) -> None:
-    """Take a file that both sides changed equally, with the access counts of both added up."""
     assert now is not None
     work.found[path] = now
     versions = [work.texts.get(leaf.blob, "") if leaf else "" for leaf in (before, now)]
@@ -292,7 +290,7 @@ def _add_counts(work: _Merge, path: str, before: Leaf | None, now: Leaf | None) 
 
 
 def _merge_deleted(work: _Merge, path: str, before: Leaf | None, left: Leaf | None) -> None:
-    """Keep a file that one side deleted and the other changed, unless only its access counts changed."""
+    """If only its access counts changed, a file that the other side deleted goes."""
     assert left is not None
     if is_authored(path) and differs_only_in_retrievals(work.text(before), work.text(left)):
         return
@@ -301,7 +299,6 @@ def _merge_deleted(work: _Merge, path: str, before: Leaf | None, left: Leaf | No
 
 
 def _merge_lines(work: _Merge, path: str) -> None:
-    """Merge line by line a file that is not memctl's, or the settings."""
     before, one, other = (work.text(side.get(path)) for side in (work.base, work.ours, work.theirs))
     try:
         text, conflicts = tree_merge.merge_texts(before, one, other)

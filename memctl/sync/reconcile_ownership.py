@@ -85,15 +85,11 @@ def renumbered_ownerships(memory: Memory, planned: SyncResult) -> tuple[tuple[Ow
 
 
 def _sections(done: SyncResult) -> list[tuple[str, str]]:
-    """Return the old and the new number of each page of ours that was renumbered."""
     return [(holder.name, holder.now) for holder in done.made.renamed if holder.record is None] if done.made else []
 
 
 def _left_behind(memory: Memory, done: SyncResult, state: State) -> list[str]:
-    """Return a hint for each section of the acting agent whose old number is another section's at the remote.
-
-    Only the agent knows which of the two sections it meant.
-    """
+    """Only the agent knows which of the two sections with its old number it meant."""
     return [
         f"you own {old}, but this number is another section's now, and the section that had it is {new}: to "
         f"own {new} instead, run `memctl team own release {old[1:]}` and `memctl team own acquire {new[1:]}`"
@@ -105,11 +101,7 @@ def _left_behind(memory: Memory, done: SyncResult, state: State) -> list[str]:
 
 
 def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *, push: bool) -> MergedCoordination:
-    """Merge the remote's state, make it follow the answers of handoffs, and push it if `push`.
-
-    In a dry run, `follow` is the plan that the branch's merge would carry out first, and nothing changes. Raises
-    MemctlError if the state can't be read or merged.
-    """
+    """In a dry run, `follow` is the plan that the branch's merge would carry out first, and nothing changes."""
 
     @cache
     def handoffs() -> list[Handoff]:
@@ -132,7 +124,6 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
 def _exchange(
     memory: Memory, remote: str, follow: Plan | None, plan: Plan, *, push: bool, is_fetched: bool
 ) -> tuple[State, MergedCoordination]:
-    """Return the merged state before and after the plan."""
     if follow:
         taken = remote_state.fetch_and_merge(memory, remote, is_fetched=is_fetched, preview=follow)
         return taken.seen.state, MergedCoordination(plan(taken.seen.state).state, taken.theirs, taken.lost)
@@ -145,7 +136,6 @@ def _exchange(
 
 
 def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[str]:
-    """Yield a line for each section that another agent has got since, against the answer to its handoff."""
     for item in handoffs:
         who = item.parties
         if item.record.status == OFFERED:

@@ -109,7 +109,6 @@ def _find_credentials(memory: Memory, since: list[str]) -> tuple[dict[str, str],
 
 
 def _below_memory(tracked: str) -> str:
-    """Return the path of a file below its `.memory/`, "" for a folder or a file of no memory."""
     name = f"/{tracked}".partition(f"/{FOLDER}/")[2]
     return name if name.endswith((".md", ".json")) else ""
 
@@ -164,7 +163,6 @@ def unseen_by(memory: Memory) -> str:
 
 
 def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Publishable:
-    """Return what may be pushed of a commit, and except in a dry run move the ref to the commit kept here."""
     result = publishable(memory, ours, theirs)
     if result.keep != ours and not dry_run:
         with lock.hold(memory.repository.shared / "lock"):
@@ -174,14 +172,11 @@ def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Pu
 
 
 def _held_back(result: Publishable) -> str:
-    """Return the warning that names the files which are not pushed, with the reasons; "" if there are none."""
     names = [f"{path} ({why})" for path, why in sorted(result.held_back.items())]
     return f"these files of session pages are not pushed: {some(names, _SHOWN)}" if names else ""
 
 
 def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:
-    """Return the commit with the pages of both sides ("" if neither has any), and except in a dry run move the ref to
-    it."""
     repository = memory.repository
     with lock.hold(repository.shared / "lock"):
         ours = sessions_ref.head(memory)
@@ -195,7 +190,6 @@ def _merge_ref(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> st
 
 
 def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
-    """Return a merge commit with the files of both sides; pages that both changed are merged."""
     repository = memory.repository
     base = next(iter(repository.merge_bases("--all", ours, theirs)), "")
     changes: dict[str, Leaf | None] = {}
@@ -211,7 +205,7 @@ def _merge_commits(memory: Memory, remote: str, ours: str, theirs: str) -> str:
 
 
 def _memories(memory: Memory, *commits: str) -> list[str]:
-    """Return the folders of all memories with files on the ref, since a clone may have several."""
+    """A clone may have several memories with files on the ref."""
     memories = set()
     for revision in commits:
         out = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", revision], memory.repository.top)

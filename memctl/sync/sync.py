@@ -106,7 +106,7 @@ def sync_branch(memory: Memory, remote: str, options: Options, report: Report = 
 
 
 def _sync_refs(memory: Memory, done: SyncResult, remote: str, *, dry_run: bool) -> SyncResult:
-    """Sync memctl's own refs with a remote, to which they are pushed only if the branch is; return what is `done`."""
+    """The refs are pushed only if the branch is."""
     push = done.target is not None and done.target.remote in (remote, refs.push_address(memory.repository, remote))
     done = reconcile_ownership.sync_ownership(memory, done, remote, push=push, dry_run=dry_run)
     try:
@@ -166,10 +166,7 @@ def _try_until_pushed(memory: Memory, route: Route, report: Report, turn: SyncTu
 
 
 def _is_our_turn(memory: Memory, theirs: str, turn: SyncTurn, number: int) -> bool:
-    """Return whether this clone may try now; a clone that lost a race takes a turn, and others wait for it.
-
-    A clone with nothing to push never waits.
-    """
+    """A clone that lost a race takes a turn, and others wait for it; a clone with nothing to push never waits."""
     if turn.is_claimed_elsewhere:
         return refs.contains(memory.repository, theirs, memory.repository.branch()[1])
     if number > _LOST:
@@ -179,7 +176,6 @@ def _is_our_turn(memory: Memory, theirs: str, turn: SyncTurn, number: int) -> bo
 
 
 def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
-    """Finish an interrupted move of the branch, with a remark that says whether its push succeeded."""
     move = checkout_log.read(memory)
     if dry_run:
         if move:
@@ -193,11 +189,7 @@ def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
 
 
 def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
-    """Make commits that wait, such as that of a killed write; raises MemctlError if one fails.
-
-    Changes that wait for the user's commit are left alone, and a remark counts them. The caller holds the write lock,
-    so that what another process is writing does not count as waiting.
-    """
+    """The caller holds the write lock, so that what another process is writing does not count as waiting."""
     if dry_run:
         waiting = [entry.change for entry in pending_state.open_entries(memory) if not (entry.held or entry.undone)]
         memory.remarks += [
@@ -216,7 +208,7 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
 
 
 def _head(memory: Memory) -> tuple[str, str]:
-    """Return the branch of HEAD and its commit; raises MemctlError if nothing can be merged into it now."""
+    """Raises MemctlError if nothing can be merged into the branch now."""
     try:
         commits.forbid_if_unsafe(memory.repository)
     except CommitPending as error:
@@ -234,8 +226,6 @@ def _head(memory: Memory) -> tuple[str, str]:
 
 
 def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
-    """Return the commit of the remote's branch, and whether the coordination state and session pages came in the same
-    fetch."""
     state = (coordination_ref.ref(memory), coordination_ref.tracking_ref(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.remote_ref(upstream.remote))
     theirs, has_state = remotes.fetch(memory.repository, upstream, (state, pages))
@@ -295,17 +285,13 @@ def _plan(memory: Memory, route: Route, sides: tuple[str, str, str]) -> SyncResu
 
 
 def _is_default_branch(memory: Memory, target: Upstream) -> bool:
-    """Return whether a remote's branch is its default branch, or the one that config.yaml names so.
-
-    The remote is asked. If it names none, what Git knew when it made the clone counts, and else a usual name.
-    """
+    """If the remote names no default branch, what Git knew when it made the clone counts, and else a usual name."""
     repository, remote = memory.repository, target.remote
     named = {remotes.default(repository, remote) or repository.default_branch(remote), memory.config.default_branch}
     return target.ref.removeprefix("refs/heads/") in (named - {""} or {"main", "master"})
 
 
 def _code(target: Upstream, outside: list[str]) -> MemctlError:
-    """Return the error for commits of code that would go to a remote's default branch."""
     change = "changes" if len(outside) == 1 else "change"
     return MemctlError(
         f"{target.name} is the default branch of {target.remote}, and {result.count_commits(len(outside))} to push "
@@ -317,7 +303,6 @@ def _code(target: Upstream, outside: list[str]) -> MemctlError:
 
 
 def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
-    """Raise MemctlError if merge.verifySignatures is set and the remote's commit has no good signature."""
     if not memory.repository.flag("merge.verifysignatures"):
         return
     try:
@@ -329,8 +314,7 @@ def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
 
 
 def _carry_out(memory: Memory, planned: SyncResult, *, dry_run: bool) -> bool:
-    """Push, then move the branch and the worktree with a journal; returns False if another clone has pushed
-    meanwhile."""
+    """The move of the branch is journalled before the push; returns False if another clone has pushed meanwhile."""
     upstream, target, new = planned.upstream, planned.target, planned.commit
     why, lines = f"the sync with {upstream.name}", result.lines_before_push(planned)
     owned = reconcile_ownership.renumbered_ownerships(memory, planned)
@@ -359,7 +343,6 @@ def _carry_out(memory: Memory, planned: SyncResult, *, dry_run: bool) -> bool:
 
 
 def _proposal(planned: SyncResult, target: Upstream) -> str:
-    """Return the hint for a branch that the remote protects: the commands that propose the commits from another one."""
     short = target.ref.removeprefix("refs/heads/")
     name, remote = quote(f"memory/{short}-{planned.before[:7]}"), quote(target.remote)
     return (

@@ -119,7 +119,6 @@ def is_pattern(line: str) -> bool:
 
 
 def _strip_line(line: str) -> str:
-    """Return a line without trailing blanks, unless a backslash keeps one; "" for a comment."""
     if line.startswith("#"):
         return ""
     stripped = line.rstrip(" ")
@@ -128,7 +127,6 @@ def _strip_line(line: str) -> str:
 
 
 def _expression(pattern: str, is_for_names: bool) -> re.Pattern[str] | None:
-    """Return the expression of a pattern for a whole path or a whole name; None if the pattern can't match."""
     if not 0 < len(pattern) <= MAX_LENGTH or pattern.count("*") > MAX_STARS:
         return None
     try:
@@ -168,7 +166,6 @@ def _split(parts: list[str], at: str) -> list[list[str]]:
 
 
 def _parts(pattern: str, is_for_names: bool) -> Iterator[str]:
-    """Yield an expression for each character of a pattern; raises ValueError if the pattern is malformed."""
     place = 0
     while place < len(pattern):
         sign = pattern[place]

@@ -76,7 +76,7 @@ def parse(text: str) -> list[Heading]:
 
 
 def _by_lines(text: str) -> list[Heading]:
-    """Return the headings of a text in which all headings begin with `#`, ten times as fast as a parser."""
+    """Where all headings begin with `#`, this is ten times as fast as a parser."""
     headings_found = []
     fence = ""
     for match in _FENCES_AND_HEADINGS.finditer(text):
@@ -99,7 +99,6 @@ def _by_markdown_it(text: str) -> list[Heading]:
 
 
 def _tokens(text: str) -> list[Token]:
-    """Return the block tokens of a text."""
     return _parser().parse(text.replace("\r", " "))
 
 
@@ -113,7 +112,6 @@ def _parser() -> MarkdownIt:
 
 
 def _title(line: str) -> str:
-    """Return the text of a heading line without its `#`."""
     title = line.lstrip("#").rstrip(" \t")
     text = title.rstrip("#")
     return (text if text[-1:] in ("", " ", "\t") else title).strip()
@@ -212,7 +210,6 @@ def outside_code(text: str) -> list[tuple[str, bool]]:
 
 
 def _fence_after(line: str, fence: str) -> str:
-    """Return the fence that is open after a line, given the one before it ("" for none)."""
     match = _FENCE.match(line)
     if match is None:
         return fence

@@ -107,7 +107,6 @@ def _alike(one: str, other: str) -> bool:
 
 
 def _sketch(text: str) -> tuple[int, ...]:
-    """Return the smallest hashes of a text's word runs; similar texts share some of them."""
     words = text.split()
     return tuple(sorted({*_runs(words), *(map(_hash, words) if len(words) <= _RUN else ())})[:_SKETCH])
 

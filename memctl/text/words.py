@@ -106,7 +106,6 @@ class InnerWords:
         return words.union(b" ".join(self._plain.difference(odd)).decode().lower().split())
 
     def _split_word(self, word: bytes) -> str:
-        """Return the parts of the words in a piece of UTF-8 text without ASCII separators, joined by spaces."""
         text = word.decode()
         indexed = text if text.isascii() else _as_sqlite_indexes(text)
         parts: list[str] = []
@@ -165,7 +164,6 @@ def _as_sqlite_indexes(text: str) -> str:
 
 
 def _pairs(unspaced: str, other: str) -> Iterator[str]:
-    """Yield the pairs of neighbouring characters in a run of unspaced script, or another run as it is."""
     if other:
         yield other.lower()
     else:

@@ -173,7 +173,6 @@ class Counter(msgspec.Struct, frozen=True, eq=False):
         return max(map(len, words)) <= _LONG_WORD and about * factor * (1 + 2 * families.ERROR[kind]) <= most
 
     def _o200k(self, text: str) -> int | None:
-        """Return the o200k tokens of a text; None if there is neither a cached count nor a tokenizer."""
         if (known := self._known_count(text, _ENCODING)) is not None:
             return known
         if (encoder := _tokenizer()) is None:  # 35 ms, hence only now

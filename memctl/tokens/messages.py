@@ -212,7 +212,6 @@ def kind_in_messages(text: str, what: str) -> str:
 
 
 def _listing(text: str) -> str:
-    """Return "numbered" or "matches" for a listing with the numbers of lines, by its first lines; "" for other text."""
     lines = text[:_LOOKED_AT].split("\n")[:_LISTED]
     for kind, pattern in (("numbered", _NUMBERED), ("matches", _MATCH)):
         if len(lines) >= _FEWEST and sum(1 for line in lines if pattern.match(line)) * 2 > len(lines):

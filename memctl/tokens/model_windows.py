@@ -116,6 +116,5 @@ def host_limit(window: int, environ: Mapping[str, str], max_output: int = DEFAUL
 
 
 def _number(environ: Mapping[str, str], name: str) -> int:
-    """Return a number that a variable holds; 0 if it holds none."""
     value = environ.get(name, "").replace("_", "").strip()
     return int(value) if value.isascii() and value.isdecimal() and len(value) <= _DIGITS else 0

@@ -158,7 +158,6 @@ class SessionReader:
 
 
 def _around(line: Line) -> dict[str, Any]:
-    """Return the fields that all events of a line share."""
     return {
         "moment": time_in(line.fields),
         "agent": line.agent,
@@ -168,7 +167,6 @@ def _around(line: Line) -> dict[str, Any]:
 
 
 def _events(line: Line, around: dict[str, Any]) -> Iterator[Event]:
-    """Yield the events in a line with a message, without what the host added to a prompt."""
     details = line.fields.get("toolUseResult")
     of_result = {**around, "details": details} if isinstance(details, dict) else around
     for block in blocks_of(line.role, line.message.get("content")):
@@ -320,7 +318,7 @@ class _Open:
         self._answer = ""
 
     def begin(self, line: Line, offset: int) -> None:
-        """A line begins at an offset; an answer has several, all of one id, and is counted by it."""
+        """An answer has several lines, all of one id, and is counted by it."""
         answer = line.answer
         if (not answer or answer != self._answer) and not self.calls.ids:
             self.settled = offset
@@ -349,7 +347,6 @@ class _PartBuilder:
         return _OF_USER.search(line) is not None and b"tool_result" not in line
 
     def _waits(self) -> bool:
-        """Return whether a call has no result yet."""
         return any(part.calls.ids for part in self._open.values())
 
     def without_open_calls(self) -> _PartBuilder:
@@ -366,7 +363,6 @@ class _PartBuilder:
         return made
 
     def take(self, path: str, offset: int, row: bytes) -> None:
-        """Take a line of a transcript, which ends before an offset."""
         self.offsets[path] = offset
         self.size += len(row) + 1
         line = self._lines.read(row)

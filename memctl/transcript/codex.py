@@ -74,7 +74,6 @@ def _events(item: dict[str, Any], origin: dict[str, Any]) -> Iterator[Event]:
 
 
 def _result(event: Event, origin: dict[str, Any]) -> Event:
-    """Return a tool's result without the host's header, and with whether the call failed."""
     frame = _FRAME.match(event.text)
     status = _STATUS.search(frame[0]) if frame else None
     is_error = event.text.startswith(_NO_PATCH) or (status is not None and int(status[1]) != 0)
@@ -84,7 +83,6 @@ def _result(event: Event, origin: dict[str, Any]) -> Event:
 
 
 def _total(payload: dict[str, Any]) -> Usage | None:
-    """Return the usage of all requests so far; None if the event does not have it."""
     info = payload.get("info")
     total = info.get("total_token_usage") if isinstance(info, dict) else None
     if not isinstance(total, dict):

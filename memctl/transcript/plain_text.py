@@ -99,7 +99,6 @@ def read(text: str) -> Session:
 
 
 def _turns(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the turns of a conversation: PROMPT or ANSWER, and its text; nothing if the text names no speakers."""
     marks = list(_SPEAKER.finditer(text))
     for mark, end in _to_the_next(marks, text):
         spoken = text[mark.end() : end].strip("\n")
@@ -119,7 +118,6 @@ def _turns(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _to_the_next(marks: list[re.Match[str]], text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Yield each mark with the offset of the next one, or of the end of the text."""
     for mark, following in zip_longest(marks, marks[1:]):
         yield mark, following.start() if following else len(text)
 
@@ -134,10 +132,6 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 def _events(text: str, before: int) -> Iterator[Event]:
-    """Yield an answer, then the calls in it with their results.
-
-    `before` is the number of events before, for the calls' ids.
-    """
     yield Event(ANSWER, text)
     calls = sorted([*_calls_in(text.split("\n")), *_accounted(text)], key=lambda call: call.offset)
     for number, call in enumerate(calls, start=before):
@@ -148,7 +142,6 @@ def _events(text: str, before: int) -> Iterator[Event]:
 
 
 def _calls_in(lines: list[str]) -> Iterator[_Call]:
-    """Yield the calls that a copied terminal shows, each with the output below it."""
     offset = 0
     fenced = False
     for number, line in enumerate(lines):
@@ -166,7 +159,6 @@ def _calls_in(lines: list[str]) -> Iterator[_Call]:
 
 
 def _below(lines: list[str], start: int, until: re.Pattern[str]) -> str | None:
-    """Return the lines of output from `start` on, up to a line that matches `until`."""
     end = start
     while end < len(lines) and not any(sign.match(lines[end]) for sign in (until, _TYPED, _MARKED)):
         end += 1
@@ -174,7 +166,6 @@ def _below(lines: list[str], start: int, until: re.Pattern[str]) -> str | None:
 
 
 def _accounted(text: str) -> Iterator[_Call]:
-    """Yield the calls that sentences in the past tense report, such as "Created src/a.py"."""
     for match in (*_ACTIVE.finditer(text), *_PASSIVE.finditer(text)):
         tool = next(tool for tool in _SAID if match[tool])
         for path in re.findall(_FILE, match["files"]):
@@ -187,13 +178,13 @@ def _accounted(text: str) -> Iterator[_Call]:
 
 
 def _is_doubted(text: str, offset: int) -> bool:
-    """Return whether a sentence says before an offset that what follows was perhaps not done, or not here."""
+    """A sentence may say before an offset that what follows was perhaps not done, or not here."""
     before = re.split(r"[.!?]\s|\n", text[max(offset - _SENTENCE, 0) : offset])
     return _DOUBTED.search(before[-1]) is not None
 
 
 def _is_path(text: str) -> bool:
-    """Return whether a word is certainly a file's path; a word in quotes, or one such as `client/server`, is not."""
+    """A word in quotes, or one such as `client/server`, is not certainly a path."""
     name = text.strip('`"')
     folder, _, last = name.rpartition("/")
     ending = last.rpartition(".")[2] if "." in last else ""

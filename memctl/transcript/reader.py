@@ -49,7 +49,6 @@ def _of_text(data: bytes) -> Session:
 
 
 def _of_lines(data: bytes) -> Session:
-    """Return the session of JSON Lines, by the host that the first readable line shows."""
     reader, session = LineReader(), SessionReader()
     lines = reader.lines(BytesIO(data))
     first = next(lines, None)
@@ -88,7 +87,6 @@ def tool_calls(path: str) -> list[Event]:
 
 
 def _reader_of(first: Mapping[str, Any]) -> Callable[[Iterable[Line]], Session] | None:
-    """Return the reader for a host's transcript by its first line; None if it is not Codex's or Gemini CLI's."""
     if codex.is_rollout(first):
         return codex.read
     return gemini.read if gemini.is_chat(first) else None

@@ -82,12 +82,11 @@ def without_elements(text: str) -> str:
 
 
 def _begins_line(text: str, place: int, start: int) -> bool:
-    """Return whether only white space is before `start` in its line, or since the element that ended at `place`."""
     return not text[max(place, text.rfind("\n", 0, start) + 1) : start].strip()
 
 
 def _is_cut_off(text: str, tag: re.Match[str]) -> bool:
-    """Return whether an element without an end is a whole text, which the program has cut."""
+    """The program may have cut the text within its element."""
     return not text[: tag.start()].strip() and text[tag.end() : tag.end() + 1] == "\n"
 
 

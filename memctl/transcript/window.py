@@ -161,7 +161,7 @@ class WindowReader:
             self._groups, self._results, self._reported = [], {}, 0
 
     def _count(self, line: Line) -> None:
-        """Count a request once: the lines of its answer all have the same id and usage."""
+        """The lines of an answer all have the same id and usage, so its request is counted once."""
         self._model = line.model or self._model
         tokens, answer = line.context, line.answer or f"line {line.number}"
         self._reported = tokens or self._reported
@@ -213,8 +213,7 @@ class WindowReader:
         )
 
     def _paired(self) -> tuple[list[dict[str, Any]], list[list[int]], int]:
-        """Return the messages, the lines of their blocks, and the number of calls and results left out for lack of the
-        other."""
+        """Calls and results that lack the other are left out, and counted."""
         messages: list[dict[str, Any]] = []
         lines: list[list[int]] = []
         used = calls = 0

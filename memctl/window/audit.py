@@ -150,7 +150,6 @@ class AuditLog(AuditSink):
                 raise MemctlError(f"{file} can't be read: {error.strerror}") from None
 
     def _files(self) -> list[Path]:
-        """Return the file and the older ones, the newest first."""
         return [self.file, *(self.file.with_name(f"{self.file.name}.{n}") for n in range(1, self._most_files))]
 
     def _rotate(self) -> None:
@@ -185,8 +184,7 @@ def sink_of(given: Audit, now: Callable[[], str]) -> AuditSink:
 
 
 def _clean(value: Any, name: str = "") -> Any:
-    """Return a plain value without credentials, and no longer than it must be; a text named like a secret
-    is redacted."""
+    """Credentials, and a text named like a secret, are redacted; what is too long is cut."""
     if isinstance(value, dict):
         return {_clean(str(key)): _clean(item, str(key)) for key, item in list(value.items())[:_MOST_ITEMS]}
     if isinstance(value, list):
@@ -301,7 +299,6 @@ def _sum_step(step: Decision, sums: Summary, scores: dict[str, list[float]]) -> 
 
 
 def _worth(sums: Summary, scores: dict[str, list[float]], by: object, block: Mapping[str, Any], score: object) -> Worth:
-    """Return what is known of a kind of block under a policy; its score is noted."""
     key = " ".join(str(part) for part in (by, block.get("type", "tool_result"), block.get("tool")) if part)
     if isinstance(score, int | float):
         scores.setdefault(key, []).append(score)

@@ -36,7 +36,6 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def _inside(path: str) -> None:
-    """Raise ValueError for a path that leads out of the project; "" is none."""
     parts = PurePosixPath(path.replace("\\", "/"))
     if path and (not path.strip() or parts.is_absolute() or ".." in parts.parts or path[1:2] == ":"):
         raise ValueError(f"{path!r} is not a path inside the project")
@@ -216,14 +215,12 @@ def from_values(values: Mapping[Any, Any], name: str) -> WindowConfig:
 
 
 def _choices(complaint: str) -> str | None:
-    """Return the values of which one is wanted, where a complaint of msgspec is that it is none of them."""
     if not complaint.startswith("Invalid enum value"):
         return None
     return next((f"the values are {', '.join(values)}" for key, values in _VALUES.items() if key in complaint), None)
 
 
 def _without_empty(values: Any) -> Any:
-    """Return the values without those that are empty, which mean the default."""
     if not isinstance(values, Mapping):
         return values
     return {key: _without_empty(value) for key, value in values.items() if value is not None}

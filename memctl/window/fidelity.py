@@ -158,7 +158,6 @@ class _Uncounted:
     """A token counter for conversations whose tokens do not matter."""
 
     def tokens(self, text: str, kind: str = "") -> int:
-        """Return 0 for every text."""
         return 0
 
 
@@ -228,11 +227,9 @@ class _Searched:
         return re.search(rf"(?<![{before}]){re.escape(plain)}(?![{after}]|\.\w)", self._line) is not None
 
     def says(self, sentence: str) -> bool:
-        """Return whether the text has a sentence word for word, or has most of its words close to each other."""
         return self.has(sentence.rstrip(" .!?")) or self.share(sentence) >= ENOUGH
 
     def share(self, sentence: str) -> float:
-        """Return the most of a sentence's words that are together, in two sentences or lines that follow each other."""
         if self._units is None:
             parts = [terms(part) for part in _UNIT.split(self._text)]
             self._units = [one | other for one, other in zip(parts, [*parts[1:], set()], strict=True)]
@@ -241,7 +238,6 @@ class _Searched:
 
 
 def _edges(fact: str) -> tuple[str, str]:
-    """Return the characters that make something longer of a fact, before it and behind it."""
     if fact[:1].isdecimal():
         return r"\w./-", r"\w/-"
     if "/" in fact or PATH.fullmatch(fact):
@@ -292,7 +288,6 @@ class _Panel:
         return GradedQuestion(question, bool(verdict), note, original=first, compressed=second)
 
     def _answer(self, question: Question, context: str) -> str:
-        """Return what the pieces of a context answer, "" if none does."""
         prompts = (f"{_fenced(part)}\n\nQuestion: {question.ask}" for part in _pieces(context, self._piece))
         replies = dict.fromkeys(self._ask(_ANSWER, prompt).strip() for prompt in prompts)
         return "\n".join(reply for reply in replies if reply and _ABSENT not in reply.upper()[: len(_ABSENT) + 4])
@@ -381,7 +376,6 @@ def generate_questions(session: Session) -> list[Question]:
 
 
 def _question_about(thing: essentials.Essential) -> Question:
-    """Return what is asked about a thing. Of a path the end is looked for: folders above may be left out."""
     text = one_line(thing.text)
     if thing.kind == essentials.PATH:
         return Question(f"Is {text} still named?", thing.kind, ("/".join(text.split("/")[-2:]),))
@@ -395,7 +389,6 @@ def _question_about(thing: essentials.Essential) -> Question:
 
 
 def _about_results(events: Sequence[Event]) -> list[Question]:
-    """Return questions about lines of results that hold a value which was used later, and that only results have."""
     texts = [_text_of(event) for event in events]
     others = _plain("\n".join(text for event, text in zip(events, texts, strict=True) if event.kind != RESULT))
     lines: dict[str, tuple[str, str]] = {}  # value -> the line in which it came up, and the tool; "" if not in a result

@@ -326,7 +326,7 @@ class ContextWindowManager:
         return self.health_monitor.collect(self.pressure_monitor, self.budget_manager, window_id=self.windows_created)
 
     def _manage(self, conversation: Conversation, start: TurnStart, made: Plan) -> TurnStart:
-        """Do what a plan says, down to its target or as near as can be; in an emergency the window may be left."""
+        """In an emergency even results that the model has not read yet may be shortened, or the window left."""
         from memctl.window.compression import cascade
 
         engine, succession = self.compression_engine, self._succession
@@ -351,7 +351,6 @@ class ContextWindowManager:
         return after
 
     def _after(self, before: Conversation, done: Cascade, start: TurnStart) -> TurnStart:
-        """Bring budgets, pressure, health and audit up to date with a managed conversation, and return the result."""
         after, gained = done.conversation, before.tokens - done.tokens
         is_fruitless = gained < LEAST_GAIN * before.tokens and not done.is_reached
         self._fruitless_at = before.tokens if is_fruitless else 0
@@ -373,7 +372,6 @@ class ContextWindowManager:
         return msgspec.structs.replace(start, messages=after.given, steps=done.steps, **changed)
 
     def _note_step(self, before: Conversation, step: Step, target: int, reason: str) -> None:
-        """Note what a step did: for health, for the audit, and to tell when something of it is asked for again."""
         if not step.refused and step.name not in (EVICTION, SUB_AGENT):
             self.health_monitor.record_compression(step.before, step.after)
             self.health_monitor.record_fidelity(step.fidelity)
@@ -407,7 +405,6 @@ class ContextWindowManager:
         )
 
     def _remember(self, conversation: Conversation, utilization: float) -> None:
-        """Store the conversation as it is sent to the model; the room for the next results follows from it."""
         self._conversation = conversation
         size = token_budget.window(conversation, utilization) if utilization else self.config.max_context_tokens
         self._room = Room.beside(conversation, int(size * token_budget.answer_line(self.budget_manager)))
@@ -451,8 +448,6 @@ class ContextWindowManager:
 
 
 def _chained(first: Callable[..., None] | None, second: Callable[..., None]) -> Callable[..., None]:
-    """Return a watcher that calls the host's own first."""
-
     def both(*given: Any) -> None:
         if first is not None:
             first(*given)

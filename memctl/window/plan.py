@@ -161,7 +161,6 @@ def range_hint(tool: str, arguments: Mapping[str, Any] | None, output: str, toke
 
 
 def _range(tool: str, arguments: Mapping[str, Any], lines: int) -> str:
-    """Return a call that gives the first lines of what a call gave."""
     command = next((str(arguments[name]) for name in COMMAND_ARGUMENTS if arguments.get(name)), "")
     if command:
         shown = command if len(command) <= 80 else "…"

@@ -205,7 +205,6 @@ def _frame(seen: SeenConversation) -> int:
 
 
 def _largest(blocks: Sequence[ContentBlock]) -> list[Large]:
-    """Return the largest results that are in the window, with what their calls were about."""
     calls = {block.call_id: block for block in blocks if block.is_call}
     results = [block for block in blocks if block.content_type is ContentType.TOOL_RESULT]
     largest = sorted(results, key=lambda block: -block.token_count)[:LARGEST]
@@ -223,5 +222,4 @@ def _largest(blocks: Sequence[ContentBlock]) -> list[Large]:
 
 
 def _about(call: ContentBlock | None) -> str:
-    """Return the main argument of a call, on one line and without credentials."""
     return cut(redact(one_line(call.main_argument[: 10 * _LONGEST])), _LONGEST) if call is not None else ""

@@ -186,7 +186,6 @@ def parts(
     now = now or ((lambda: memory.now) if memory is not None else clock)
 
     def place(key: str, name: str) -> Path:
-        """Return the folder of a file that a key names."""
         if folder is not None or memory is not None:
             return Path(folder) if folder is not None else memory.folder.parent  # type: ignore[union-attr]
         if isinstance(given, str | PathLike):
@@ -221,7 +220,6 @@ def parts(
 def _unused(
     arguments: Mapping[str, Any], more: Mapping[str, Any], provider: object, dispatcher: object, *, has_memory: bool
 ) -> Iterator[str]:
-    """Yield what of settings and arguments has no effect, a line each."""
     config: WindowConfig = arguments["config"]
     goes, shrinks, default = config.eviction, config.compression, WindowConfig()
     policy, has_step = goes.policy.value, SUB_AGENT in shrinks.cascade.values()
@@ -258,7 +256,6 @@ def _unused(
 def _keeper(
     config: WindowConfig, place: Callable[[str, str], Path], memory: Memory | None, now: Callable[[], str]
 ) -> StateKeeper | None:
-    """Return what keeps the state: a memory's checkpoints, or without a memory the files that are named."""
     section = config.cross_window
     if memory is not None:
         from memctl.window.state.checkpoints import CrossWindowStateManager

@@ -31,7 +31,7 @@ _FEWEST = 16  # characters of a line of a key, except the last
 
 
 def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """Yield the matches of a rule's pattern; it is tried only around the rule's word, which is ten times as fast."""
+    """The pattern is tried only around the rule's word, which is ten times as fast."""
     word = rule.words[0]
     place, done = flat.find(word), 0
     while place >= 0:
@@ -56,7 +56,7 @@ _IN_EVERY_KEY = lazy_regex(rf"[A-Za-z0-9+/=]{{{_FEWEST}}}")
 
 
 def _private_keys(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of private keys: up to their last line, or as far as lines of a key follow."""
+    """A key ends with its last line, or as far as lines of a key follow."""
     begins = list(_shapes(flat, rule))
     for number, (start, body) in enumerate(begins, 1):
         limit = min(begins[number][0] if number < len(begins) else len(flat), body + _LONGEST)
@@ -69,7 +69,7 @@ def _private_keys(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
 
 
 def _end_of_lines(flat: str, start: int, limit: int) -> int:
-    """Return the end of the last line of a key after `start`; a short line is the last one."""
+    """A short line is the last one of a key."""
     end = start
     while match := _KEY_LINE.match(flat, end, limit):
         if len(match[1]) < _FEWEST and (end == start or match[1].islower()):
@@ -225,7 +225,6 @@ def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _rules_for(part: str, lower: str) -> list[CredentialRule]:
-    """Return the rules with a word that occurs in a part of a text; `lower` is that part in lower case."""
     by_start, short, capitals = _by_word()
     rules: dict[int, CredentialRule] = {}
     data = lower.encode("ascii")
@@ -289,7 +288,6 @@ _OTHER_VALUE = lazy_regex(
 
 
 def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool) -> tuple[int, int] | None:
-    """Return the start and end of the credential in a match; None if the check for the rule's kind rejects it."""
     if rule.kind == rules.TOKEN:
         return _token_span(flat, rule, match)
     start, end = match.span(match.lastindex or 0)
@@ -345,13 +343,12 @@ def _is_unmistakable(rule: CredentialRule, token: str) -> bool:
 
 
 def _is_sample(token: str) -> bool:
-    """Return whether a token is only an example, such as one that ends in EXAMPLE."""
     low = token.lower()
     return any(word in low for word in ("xxxx", "example", "****", "....", "your-", "your_", "redacted", "placeholder"))
 
 
 def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
-    """Return the end of a value without quotes: in code a comma or bracket, after `NAME=` in a shell the next blank."""
+    """In code a value without quotes ends at a comma or bracket, after `NAME=` in a shell at the next blank."""
     value = flat[start:end]
     name = flat[match.start() : match.end("rest")]
     if flat[start - 1 : start] == "=" and name.isupper():
@@ -362,7 +359,7 @@ def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
 
 
 def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: str) -> bool:
-    """Return whether a password only repeats the name of its user or variable, as examples and constants do."""
+    """Examples and constants often have a password that repeats the name of its user or variable."""
     before = flat[match.start() : match.start(match.lastindex or 0)]
     if rule.kind == rules.VARIABLE:
         if flat[match.start(match.lastindex or 0) - 1] == "`" and " " in value:
@@ -377,13 +374,11 @@ def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: s
 
 
 def _qualifier(flat: str, end: int) -> str:
-    """Return the part of an identifier before `end`, at most 60 characters."""
     text = flat[max(0, end - 60) : end]
     return text[len(text.rstrip(_IDENTIFIER)) :]
 
 
 def _merge(flat: str, spans: list[tuple[int, int, int]]) -> list[Span]:
-    """Merge overlapping candidates into spans, each with the name of the earliest rule in the table."""
     names = [*(rule.name for rule in rules.table()), RANDOM, STATED]
     merged: list[tuple[int, int, int]] = []
     valid = (span for span in spans if span[0] < span[1] and "\0" not in flat[span[0] : span[1]])

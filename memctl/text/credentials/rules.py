@@ -91,7 +91,6 @@ class CredentialRule:
 
 
 def _behind(match: re.Match[str]) -> str:
-    """Return a pattern for a word that follows one of some other words, directly or after a space or sign."""
     word = match[1]
     places = (f"(?<={before}{word})|(?<={before}[ _.-]{word})" for before in match[2].split("|"))
     return f"{word}(?:{'|'.join(places)})"

@@ -136,7 +136,7 @@ def _is_code(value: str) -> bool:
 
 
 def _is_phrase(value: str) -> bool:
-    """Return whether words may be a passphrase: no sentence, and none of them an inflected verb."""
+    """Words may be a passphrase if they are no sentence, and none of them is an inflected verb."""
     words = re.findall(r"\w+", value.lower())
     return not any(word in _COMMON.split() or (len(word) > 4 and word.endswith(("ed", "ing", "ся"))) for word in words)
 
@@ -150,7 +150,7 @@ def _passwords(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]
 
 
 def _is_card(value: str) -> bool:
-    """Return whether digits are the number of a payment card, by their checksum (ISO/IEC 7812), and not a sample."""
+    """A card's number has a checksum (ISO/IEC 7812); samples do not count."""
     digits = [int(sign) for sign in value if sign.isdigit()]
     doubled = (digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2])
     is_valid = (sum(digits[::-2]) + sum(doubled)) % 10 == 0

@@ -135,7 +135,7 @@ def _is_of_words(word: str) -> bool:
 
 
 def _is_path_word(text: str, start: int, word: str) -> bool:
-    """Return whether a word with slashes is a path or a part of a URL: it begins as one, or has a part of words."""
+    """A word with slashes is a path or part of a URL if it begins as one, or has a part of words."""
     if text[start - 1 : start] in ("/", ".", "~", "@"):
         return True
     parts = (part for part in word.split("/") if _PATH_NAME.fullmatch(part))
@@ -163,7 +163,7 @@ _WORDS = (
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """Return the patterns by which values are judged, by name; they are compiled for the first value."""
+    """The patterns are compiled for the first value."""
     shapes = {
         # Empty, <x>, {x}, $X, ${{ x }}, %s, @X@, xxxx, one character again and again; and words that say so themselves.
         # Variables with blanks or signs of a path around them, YAML's tags, Symfony's %env(X)%.
@@ -365,7 +365,6 @@ def _stripped(value: str, quoted: bool) -> str:
 
 
 def _may_be_secret(value: str, quoted: bool) -> bool:
-    """Return whether a value is not a placeholder, code, a sentence, or the name of a file or an algorithm."""
     if " " in value or is_placeholder(value) or _patterns()["name"].fullmatch(value):
         return False
     if quoted:
@@ -374,7 +373,6 @@ def _may_be_secret(value: str, quoted: bool) -> bool:
 
 
 def _is_sample_login(value: str) -> bool:
-    """Return whether a value is base64 of a user and a placeholder, as in an example of basic authentication."""
     try:
         user, colon, password = b64decode(value, validate=True).decode("ascii").partition(":")
     except ValueError:

@@ -44,7 +44,6 @@ _PARTED = re.compile(r"[/:,][^/]")
 
 @cache
 def _harmless() -> re.Pattern[bytes]:
-    """Return the pattern of long words that are no credentials: names of several words, paths, times, UUIDs."""
     return re.compile(
         rb"(?:%b[/._:=@-])*%b|\d{4}-\d\d-\d\dT[\d:]+Z?|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}" % (_NAME, _NAME)
     )
@@ -52,7 +51,6 @@ def _harmless() -> re.Pattern[bytes]:
 
 @cache
 def _hints() -> dict[str, re.Pattern[str]]:
-    """Return the patterns that hint at a secret: a name and a value near it, or a value without a name."""
     shapes = {
         # Behind a name: a word with a digit, or a sign and up to two words.
         "value": r"[a-z_]{0,20}[ \t]{1,2}[\"'`]?((?=[^\s]{0,39}\d)[^\s\"'`\\]{5,40})"
@@ -121,11 +119,7 @@ def _places(flat: str, lower: str) -> Iterator[int]:
 
 
 def _phrases_in(lower: str) -> Iterator[str]:
-    """Return the phrases whose words all occur in a text.
-
-    The phrases are searched in the text's distinct words, which are much shorter than the text. The words are collected
-    from pieces that overlap by the length of the longest phrase.
-    """
+    """The phrases are searched in the text's distinct words, which are much shorter than the text."""
     words: set[str] = set()
     for start in range(0, len(lower), _PIECE):
         words.update(lower[start : start + _PIECE + _LONGEST_PHRASE].split())
@@ -134,7 +128,7 @@ def _phrases_in(lower: str) -> Iterator[str]:
 
 
 def _lines_of_block(text: str, start: int) -> Iterator[int]:
-    """Yield the offsets of the next 4 lines, as many as a variable's declaration in Terraform has."""
+    """A variable's declaration in Terraform has up to 4 further lines."""
     for _ in range(_BLOCK_LINES):
         start = text.find("\n", start) + 1
         if not start:

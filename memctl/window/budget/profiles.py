@@ -337,7 +337,6 @@ MULTI_AGENT = Profile(
 
 
 def _components(name: str, title: str, *shares: int) -> Profile:
-    """Return a profile of components, from percents of the window in their order."""
     plans = (
         Plan(part.value, share * DEFAULT_WINDOW // 100) for part, share in zip(BudgetComponent, shares, strict=True)
     )

@@ -113,7 +113,6 @@ def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
 
 
 def _of_text(text: str) -> Digest:
-    """Return an earlier digest, read back."""
     sections = events.sections(text)
     matches = [(line, _STEP.fullmatch(line)) for line in sections.get(events.STATE, ())]
     steps = [Step(match[1], match[2].replace(" ", "_")) for _, match in matches if match]  # type: ignore[arg-type]

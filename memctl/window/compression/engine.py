@@ -264,7 +264,6 @@ class CompressionEngine:
         wanted: Sequence[Essential],
         listed: Sequence[Entry],
     ) -> tuple[Conversation, Step]:
-        """Evict blocks, and spare those that hold something of `wanted` or `listed`, of which policies know nothing."""
         from memctl.window.compression.model import call_counts
         from memctl.window.preservation import checklist, essentials
 
@@ -303,10 +302,7 @@ class CompressionEngine:
 def _compress(
     compress: Callable[[Conversation], CompressionStep], conversation: Conversation, free: int, listed: Sequence[Entry]
 ) -> tuple[Conversation, Step]:
-    """Compress a conversation without a loss, of what is `listed` either; refused if that does not succeed.
-
-    If something is lost, the step is made again with the blocks marked that have it, so that they stay as they are.
-    """
+    """Compress a conversation without a loss, of what is `listed` either; refused if that does not succeed."""
     from memctl.window.preservation import checklist
 
     marked = conversation
@@ -326,7 +322,6 @@ def _compress(
 
 
 def _holders(lost: Iterable[Essential], missed: Iterable[Entry], blocks: Sequence[ContentBlock]) -> set[str]:
-    """Return the ids of blocks that have what was lost, for each thing the newest."""
     from memctl.window.preservation import checklist, essentials
 
     holders = [[block for block in blocks if not essentials.missing([thing], [block])][-1:] for thing in lost]

@@ -255,13 +255,11 @@ def is_about(answer: str, text: str) -> bool:
 
 
 def _errors(output: str) -> list[str]:
-    """Return the names of the first errors that an output tells of."""
     names = dict.fromkeys(name for row in rows.errors(output) for name in _ERROR_NAME.findall(row.text))
     return list(names)[:_MOST_ERRORS]
 
 
 def _batches(texts: Sequence[Text]) -> list[list[Text]]:
-    """Return texts in requests that are not too long; a text that is too long by itself is alone."""
     batches: list[list[Text]] = []
     size = _MOST_CHARACTERS
     for text in texts:
@@ -274,8 +272,6 @@ def _batches(texts: Sequence[Text]) -> list[list[Text]]:
 
 
 def _request(texts: Sequence[Text]) -> str:
-    """Return the request for shorter forms of texts: each answer in an element of its id, or bare if there
-    is one text."""
     if len(texts) == 1:
         (only,) = texts
         return (
@@ -295,5 +291,4 @@ def _request(texts: Sequence[Text]) -> str:
 
 
 def _data(text: str) -> str:
-    """Return a text for the inside of an element, which it can't close; credentials in it are redacted."""
     return escape(clean(redact(text)), quote=False)

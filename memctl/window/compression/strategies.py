@@ -155,10 +155,7 @@ class Shortener(_Strategy):
     def _shortened(
         self, strategy: CompressionStrategy, candidates: Sequence[_Candidate], free: int | None, needed: set[str]
     ) -> CompressionStep:
-        """Return the conversation with shorter texts, unless nothing became shorter or something got lost.
-
-        The strings in `needed` must stay where they are, and what `needed_in_results` returns.
-        """
+        """The strings in `needed` must stay where they are, and what `needed_in_results` returns."""
         conversation = self._conversation
         self._needed = needed | essentials.needed_in_results(self._wanted, conversation.blocks)
         calls = (block for block in conversation.blocks if block.is_call and block.call_id)
@@ -171,11 +168,7 @@ class Shortener(_Strategy):
         return self._checked(strategy, new, "\n\n".join(texts.values()), touched, texts, **more)
 
     def _texts(self, candidates: Sequence[_Candidate], free: int | None) -> dict[str, str]:
-        """Return the texts that blocks become, by id, in the order of the candidates until `free` tokens are saved.
-
-        A model is asked once, for as many as are sure to save that, and a fifth more, if it does what it is asked; what
-        it does not give, what can't take the place of a text, and what is still wanted after that is made by rules.
-        """
+        """A model is asked once, for a fifth more than is wanted; rules make what it does not give or gives badly."""
         texts: dict[str, str] = {}
         answers: dict[str, str] = {}
         if self._model is not None:
@@ -200,7 +193,6 @@ class Shortener(_Strategy):
         return Text(block.block_id, what, text, block.token_count, candidate.goal)
 
     def _by_model(self, candidate: _Candidate, answer: str) -> str:
-        """Return what a model made of a block if it can take its place and is shorter, else ""."""
         if not answer or self._model is None:
             return ""
         block = candidate.block
@@ -216,7 +208,6 @@ class Shortener(_Strategy):
         return text if is_used else ""
 
     def _by_rules(self, candidate: _Candidate) -> str:
-        """Return a block in fewer words by rules, "" if that is not worth it: an answer in its own sentences."""
         block, share = candidate.block, candidate.share
         arguments = self._arguments.get(block.call_id, {})
         if candidate.is_result:
@@ -262,7 +253,6 @@ def _parts(block: ContentBlock) -> tuple[str, str]:
 
 
 def _sentences(body: str, must: Sequence[str], fits: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the sentences that have to stay, and the first of the others as far as they fit."""
     lines = [one_line(unit.text) for unit in summary_units.units(body)]
     chosen = {place for place, line in enumerate(lines) if _is_needed(line, must)}
     for place in range(len(lines)):
@@ -358,7 +348,6 @@ class Compactor(_Strategy):
         return cut, [block for block in old if block.content_type is not ContentType.SYSTEM_PROMPT]
 
     def _compacted(self, cut: int, text: str, replaced: Sequence[ContentBlock]) -> CompressionStep:
-        """Return the compaction with the digest `text`, unless it loses something or gains too little."""
         conversation = self._conversation
         messages, lines = _with_digest(conversation, cut, text)
         new = Conversation.parse(
@@ -369,10 +358,7 @@ class Compactor(_Strategy):
 
 
 def _with_digest(conversation: Conversation, cut: int, text: str) -> tuple[Any, Lines]:
-    """Return the conversation with one message of the user in the place of those before the cut, and its lines.
-
-    Of the user's messages before the cut the first stays, the current one, and marked ones.
-    """
+    """Of the user's messages before the cut, the first, the current and marked ones stay."""
     key, messages, blocks = body_key(conversation.given), conversation.messages, conversation.blocks
     frame = [index for index in range(cut) if messages[index].get("role") in SYSTEM_ROLES]
     lines = dict(enumerate(conversation.lines))

@@ -314,7 +314,6 @@ class EvictionEngine:
         return conversation.replace(result.replacements), result
 
     def _with_merged_texts(self, chosen: list[EvictionUnit], candidates: _Candidates) -> list[EvictionUnit]:
-        """Return the chosen units, those of similar blocks with the text that the model writes for them."""
         merged = [unit for unit in chosen if unit.is_merged]
         if self.merge is None or not merged:
             return chosen
@@ -354,10 +353,6 @@ class _Candidates:
         self.kept: dict[str, str] = {}
 
     def units(self, held: Mapping[str, str]) -> list[EvictionUnit]:
-        """Return the units that may be evicted, the first to go first.
-
-        `held` are the ids of blocks that must stay, each with the reason.
-        """
         self.kept |= held
         units = self._merge_units() if self._is_merging else []
         taken = {block.block_id for unit in units for block in unit.blocks}
@@ -375,10 +370,7 @@ class _Candidates:
         return sorted(units, key=_order)
 
     def merged_unit(self, group: Sequence[ContentBlock], score: float, answer: str = "") -> EvictionUnit | None:
-        """Return similar blocks as one unit, in which one line for all of them replaces the last block.
-
-        `answer` is this line in a model's words, "" to make it by rules. None if too few tokens are saved.
-        """
+        """One line, a model's `answer` or by rules, replaces the last block; None if too few tokens are saved."""
         counter, most = self._engine.counter, 2 * self._engine.placeholder_tokens
         text = self._placeholders.merge_line(group, self._call_of(group[-1]), most, counter, answer)
         if text is None:
@@ -414,7 +406,6 @@ class _Candidates:
         return None
 
     def _texts(self, group: Sequence[ContentBlock]) -> tuple[dict[str, str | None] | None, int]:
-        """Return the texts that replace the blocks of a unit, and their tokens; None if none is small enough."""
         block, counter = group[0], self._engine.counter
         if block.content_type in (ContentType.THINKING, ContentType.TOOL_DEFINITION):
             is_alone = block.message >= 0 and self._sizes[block.message] == len(group)
@@ -441,7 +432,6 @@ class _Candidates:
 
 
 def _order(unit: EvictionUnit) -> tuple[bool, float, int]:
-    """Return the key by which units are sorted: lower scores go first, then older ones; definitions of tools last."""
     first = unit.blocks[0]
     return first.content_type is ContentType.TOOL_DEFINITION, round(unit.score, 9), first.turn_created
 

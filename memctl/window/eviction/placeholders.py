@@ -156,7 +156,6 @@ def _stop(words: list[str]) -> str:
 
 
 def _label(call: ContentBlock | None, most: int) -> str:
-    """Return what was called and what it was asked, in so many characters at most, of which 0 are nothing."""
     if call is None:
         return ""
     argument = cut(plain(call.main_argument), most)
@@ -165,7 +164,6 @@ def _label(call: ContentBlock | None, most: int) -> str:
 
 
 def _content(evicted: Evicted) -> str:
-    """Return what of a block is worth keeping: of a result what a summary of it would begin with."""
     block = evicted.block
     others = block.metadata.get("uncounted", ())
     more = f" (and {len(others)} of {others[0]})" if others else ""
@@ -183,7 +181,6 @@ def _content(evicted: Evicted) -> str:
 
 
 def _back(evicted: Evicted) -> str:
-    """Return a sentence on how to get the content of a block back, "" if that is not known."""
     block, call = evicted.block, evicted.call
     if evicted.kept_at:
         return f"Whole: {evicted.kept_at}"

@@ -74,7 +74,6 @@ Pair = tuple[ContentBlock, ContentBlock, float, str]
 
 
 def _by_shingles(blocks: Sequence[ContentBlock], runs_of: Callable[[str], frozenset[int]]) -> Iterator[Pair]:
-    """Yield pairs that share a run, each block with the newer one most like it."""
     runs = [runs_of(block.content) for block in blocks]
     newer: dict[int, list[int]] = {}  # run -> numbers of the blocks behind that have it
     for number in reversed(range(len(blocks))):
@@ -88,7 +87,6 @@ def _by_shingles(blocks: Sequence[ContentBlock], runs_of: Callable[[str], frozen
 
 
 def _by_embeddings(blocks: Sequence[ContentBlock]) -> Iterator[Pair]:
-    """Yield pairs of blocks for which the host gave embeddings."""
     known = [(block, block.embedding) for block in blocks if block.embedding]
     for number, (block, vector) in enumerate(known):
         for newer, other in known[number + 1 :]:
@@ -97,7 +95,6 @@ def _by_embeddings(blocks: Sequence[ContentBlock]) -> Iterator[Pair]:
 
 
 def _by_meaning(blocks: Sequence[ContentBlock], embed: Embed) -> Iterator[Pair]:
-    """Yield pairs of short blocks, each with the newer one nearest to it by the embeddings of a model."""
     import numpy
 
     short = [block for block in blocks if not block.embedding and 0 < len(block.content) <= _LONGEST_EMBEDDED]
@@ -148,7 +145,6 @@ def groups(
 
 
 def _share(first: frozenset[int], other: frozenset[int]) -> float:
-    """Return the share of runs in common; texts that are too short to have any are alike."""
     return len(first & other) / max(len(first), len(other)) if first and other else float(not first and not other)
 
 
@@ -238,7 +234,6 @@ def _pairs(blocks: Sequence[ContentBlock], names: Sequence[Set[str]], latest: _L
 
 
 def _names(blocks: Sequence[ContentBlock], names: NamesIn) -> list[set[str]]:
-    """Return the names in each block; a result has those of its call, and the id of it."""
     block_names: list[set[str]] = []
     calls: dict[str, int] = {}
     for number, block in enumerate(blocks):

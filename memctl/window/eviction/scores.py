@@ -242,7 +242,6 @@ SCORES: Mapping[EvictionPolicy, Callable[[ContentBlock, ScoringInput], float]] =
 
 
 def _recency(block: ContentBlock, situation: ScoringInput) -> float:
-    """Return the recency of the last use of a block, which is a reference to it, or else its own turn."""
     last = max(block.turn_created, block.last_referenced_turn)
     return situation.left(last, situation.numbers.recency_half_life)
 

@@ -179,7 +179,6 @@ class _Window:
         self.tokens += block.token_count
 
     def get_again(self, block: ContentBlock, turn: int) -> int:
-        """Put an evicted block back, and return the tokens that this adds."""
         if block.block_id not in self._gone:
             return 0
         copy = f"{block.block_id}@{turn}"
@@ -189,7 +188,6 @@ class _Window:
         return block.token_count
 
     def replace(self, texts: Mapping[str, str | None]) -> None:
-        """Replace the blocks with these ids by other texts; None takes a block out."""
         remaining: list[ContentBlock] = []
         for block in self.blocks:
             if block.block_id not in texts:
@@ -206,7 +204,6 @@ class _Window:
 
 
 def _requests(blocks: Sequence[ContentBlock]) -> Iterator[_Request]:
-    """Yield the requests that were made: each answer had one, with all that is before it."""
     start = turn = 0
     for place, block in enumerate(blocks):
         if block.content_type in _OF_MODEL and block.turn_created > turn:

@@ -54,7 +54,6 @@ class Keep(msgspec.Struct, frozen=True):
 
 
 def _marked(blocks: Sequence[ContentBlock], ids: Collection[str]) -> tuple[ContentBlock, ...]:
-    """Return the blocks, with `do_not_evict` set for those with the given ids."""
     return tuple(msgspec.structs.replace(b, do_not_evict=True) if b.block_id in ids else b for b in blocks)
 
 
@@ -208,7 +207,6 @@ class _BlockReader:
         self._answers, self._was_answer = 0, False
 
     def read_frame(self, body: Mapping[str, Any]) -> None:
-        """Read what a request has beside its messages: the system prompt and the definitions of tools."""
         for name in ("system", "instructions"):
             value = body.get(name)
             shapes.check_json(value, name)
@@ -230,7 +228,6 @@ class _BlockReader:
             self._add(block_id, ContentType.TOOL_DEFINITION, text, path=("tools", index), tool_name=name)
 
     def read_message(self, index: int, message: Mapping[str, Any]) -> None:
-        """Read the blocks of one message."""
         is_of_model = shapes.is_answer(message)
         self._answers += is_of_model and not self._was_answer
         self._was_answer = is_of_model
@@ -312,7 +309,6 @@ def type_of(role: str, text: str) -> ContentType:
 
 
 def _is_marked(given: Any) -> bool:
-    """Return whether the host marks a message or block: by `do_not_evict`, there or in its `metadata`."""
     if not isinstance(given, Mapping):
         return False
     metadata = given.get("metadata")

@@ -36,7 +36,6 @@ def rewrite(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
 
 
 def _frame(body: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
-    """Return a request's body with other texts beside its messages; an edit of None takes its part out."""
     new = dict(body)
     for name in ("system", "instructions", "tools"):
         own = {block.path[1:]: text for block, text in edits if block.path[0] == name}
@@ -57,7 +56,6 @@ def _frame(body: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
 
 
 def _message(given: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
-    """Return a message, or item, with other texts in it."""
     new = dict(given)
     own = {edit[0].path: edit for edit in edits}
     if () in own:
@@ -84,7 +82,7 @@ def _parts(given: list[Any], key: str, own: Mapping[Path, Edit]) -> Any:
 
 
 def _replaced(part: Any, block: ContentBlock, text: str | None) -> dict[str, Any]:
-    """Return the element of a block with another text; calls and results stay as long as there is the other."""
+    """Calls and results keep their element as long as there is the other of the pair."""
     if block.is_call:
         return _call(part, text)
     if block.content_type is ContentType.TOOL_RESULT:
@@ -98,7 +96,6 @@ def _replaced(part: Any, block: ContentBlock, text: str | None) -> dict[str, Any
 
 
 def _call(part: Mapping[str, Any], text: str | None) -> dict[str, Any]:
-    """Return a call with other arguments, in the form in which it had them: an object, or JSON in a string."""
     try:
         arguments = msgspec.json.decode(text or "{}", type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
@@ -129,7 +126,6 @@ def with_text(messages: Sequence[Mapping[str, Any]], text: str) -> list[Any]:
 
 
 def _result(content: Any, text: str) -> Any:
-    """Return the content of a result: a text stays a text; of a list of blocks one is left."""
     if not isinstance(content, list):
         return text
     texts = [part for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]

@@ -34,8 +34,6 @@ Read = Sequence[tuple[Mapping[str, Any], list[shapes.Element]]]
 
 
 def _is_chat(read: Read) -> bool:
-    """Return whether messages are those of OpenAI's chat: by its calls and results, or a system role where nobody
-    calls."""
     if any(message.get("role") == "tool" or message.get("tool_calls") for message, _ in read):
         return True
     calls = any(_ids(parts, shapes.CALL) or _ids(parts, shapes.RESULT) for _, parts in read)

@@ -249,13 +249,11 @@ class _LineReader:
         self._is_marked = True
 
     def _add_heading(self) -> None:
-        """Add a heading without a text of its own as a block by itself."""
         if self._heading is not None:
             line, source, _, title = self._heading
             self._add(title, "", source, line, line + source.count("\n"), HEADING)
 
     def _flush(self, kind: str | None = None) -> None:
-        """Add the lines collected so far as a block."""
         if not self._lines:
             return
         source = "\n".join(line for _, line in self._lines)

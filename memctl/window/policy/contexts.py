@@ -186,14 +186,12 @@ def _extracted(context: ParsedText) -> list[TextBlock]:
 
 
 def _is_shared(block: TextBlock) -> bool:
-    """Return whether a block belongs into the slice; decisions do while they are not made."""
     part_names = measures.parts(block)
     is_undecided = "decisions" in part_names and _UNRESOLVED.search(f"{block.title} {block.text[:200]}")
     return bool(part_names & _SLICE) or bool(is_undecided)
 
 
 def _key(block: TextBlock) -> str:
-    """Return what makes two blocks the same: title and words."""
     return comparable(f"{block.title}\n{block.text}")
 
 
@@ -365,16 +363,12 @@ def _is_over(item: Measured) -> bool:
 
 
 def _is_excerpt(item: Measured) -> bool:
-    """Return whether a block is long code or data that does not bear on security, which is kept as it is."""
     is_long = item.block.kind in (CODE, DATA) and item.block.tokens > _EXCERPT
     return is_long and not _SECURITY.search(item.block.text)
 
 
 def _paths(measures: Measures, count: CountTokens) -> Strategy:
-    """Return the strategy that puts each path named more than twice into an index, once.
-
-    Everywhere else the path becomes an anchor of three tokens, which refers to the index.
-    """
+    """Each path named more than twice goes into an index; elsewhere it becomes an anchor, which takes three tokens."""
     counted = Counter(_PATH.findall(measures.parsed.text))
     often = {path: number for path, number in counted.items() if number > 2}
     saved = sum((number - 1) * count(path, "markdown") - 3 * number for path, number in often.items())

@@ -77,8 +77,6 @@ def take_apart(text: str, name: str, count: CountTokens) -> ParsedText:
 
 
 def _read(text: str, name: str) -> ParsedText:
-    """Return a text with its format and its blocks, not counted yet; a transcript is the messages in its
-    last window."""
     start, head = text.lstrip()[:1], text[:_LOOKED_AT]
     if start in ("{", "["):
         with suppress(ValueError, RecursionError):  # else it is text that begins like JSON
@@ -99,7 +97,7 @@ def _read(text: str, name: str) -> ParsedText:
 
 
 def _is_yaml(text: str) -> bool:
-    """Return whether every line at the margin is a key, an item or what closes one: YAML allows no other."""
+    """YAML allows nothing else at the margin than a key, an item or what closes one."""
     lines = [line for line in text.split("\n") if line.strip() and line[0] not in " \t#]}" and line != "---"]
     if not lines or _HEADING.search(text) or not any(_KEY.match(line) for line in lines):
         return False
@@ -107,7 +105,6 @@ def _is_yaml(text: str) -> bool:
 
 
 def _is_margin(text: str) -> bool:
-    """Return whether lines at the margin have indented text that belongs to them, as in memctl's own format."""
     if _OWN.match(text):
         return True
     if _ANY_HEADING.search(text):
@@ -202,7 +199,6 @@ def _yaml_line(indent: int, inner: str) -> _Line:
 
 
 def _margin_line(indent: int, inner: str) -> _Line:
-    """Return lines at the margin, each with the indented text that belongs to it, under `HEADERS:`."""
     if indent == 0:
         if match := _HEADER.match(inner[:_LONGEST]):
             return 0, match[1], inner[match.end() :]
@@ -250,7 +246,7 @@ def _unquoted(value: str) -> str:
 
 
 def _blocks_of(root: Node) -> list[TextBlock]:
-    """Return the blocks of a tree; what is outermost is not taken together, unless it is called the same."""
+    """What is outermost is not taken together, unless it is called the same."""
     blocks: list[TextBlock] = []
     outer = root
     if len(root.children) == 1 and root.children[0].children:
@@ -261,7 +257,6 @@ def _blocks_of(root: Node) -> list[TextBlock]:
 
 
 def _gather(blocks: list[TextBlock], nodes: list[Node], title: str, parent: int, *, is_outer: bool = False) -> None:
-    """Add the blocks of the children of a node with a title, whose own block is `parent`."""
     for (is_short, _), run in groupby(nodes, lambda node: (node.is_short_leaf, node.title if is_outer else "")):
         together = list(run)
         if is_short:
@@ -279,12 +274,10 @@ def _gather(blocks: list[TextBlock], nodes: list[Node], title: str, parent: int,
 
 
 def _is_leading(node: Node) -> bool:
-    """Return whether a node may be one of the short leaves that its parent begins with: they say what that is."""
     return node.is_short_leaf or (node.title == _FACTS and not node.children)
 
 
 def _add_node(blocks: list[TextBlock], node: Node, leading: list[Node], parent: int) -> None:
-    """Add a node with what it says itself and the short leaves that it begins with, as one block."""
     says = "\n".join(part for part in (node.says(), *map(_line_of, leading)) if part)
     source = node.source + "".join(child.source for child in leading)
     end = leading[-1].end if leading else node.line
@@ -317,7 +310,6 @@ def _add(
 
 
 def _json(text: str, values: list[JsonValue]) -> ParsedText:
-    """Return JSON by its blocks: one or more for each message; of other JSON, one for each value of the outermost."""
     blocks: list[TextBlock] = []
     texts: list[str] = []
     counted, before = 0, 1
@@ -336,14 +328,12 @@ def _json(text: str, values: list[JsonValue]) -> ParsedText:
 
 
 def _messages(blocks: list[TextBlock], texts: list[str]) -> ParsedText:
-    """Return messages by what they say; what a request has beside them is as its values, without its JSON."""
     blocks = [msgspec.structs.replace(block, source=block.text) if block.parent < 0 else block for block in blocks]
     beside = [block.text for block in blocks if block.parent < 0 and block.text]
     return ParsedText("\n\n".join([*beside, *texts]), "json", blocks, is_messages=True)
 
 
 def _transcript(text: str, values: list[JsonValue]) -> ParsedText | None:
-    """Return the messages in the last window of a Claude Code transcript, on its lines; None for other JSON."""
     first = next((value for value, *_ in values if isinstance(value, dict) and "message" in value), {})
     if first.get("type") not in ("user", "assistant"):
         return None
@@ -356,10 +346,6 @@ def _transcript(text: str, values: list[JsonValue]) -> ParsedText | None:
 
 
 def _add_message(blocks: list[TextBlock], message: dict[str, Any], title: str, line: int, last: int) -> list[str]:
-    """Add the blocks of a message, first its role as a heading, and return the texts of the message.
-
-    All blocks are within the lines of the message, from `line` to `last`.
-    """
     texts = [text for element in elements(message) if element.path[:1] != ("tool_calls",) for text in _texts(element)]
     own = len(blocks)
     _add(blocks, title, "", "", line, last, HEADING)
@@ -372,7 +358,6 @@ def _add_message(blocks: list[TextBlock], message: dict[str, Any], title: str, l
 
 
 def _texts(element: Element) -> list[str]:
-    """Return what a part of a message says: its texts, or what a tool was given or returned."""
     if element.type == CALL:
         return [_flat(arguments_of(element.blocks[0]))]
     if element.type in (TEXT, RESULT):
@@ -381,7 +366,6 @@ def _texts(element: Element) -> list[str]:
 
 
 def _flat(value: Any, depth: int = 0) -> str:
-    """Return the values of JSON as lines `key: value`."""
     if depth < _JSON_DEPTH and isinstance(value, dict):
         return "\n".join(f"{key}: {_flat(item, depth + 1)}" for key, item in value.items())
     if depth < _JSON_DEPTH and isinstance(value, list):
@@ -390,8 +374,6 @@ def _flat(value: Any, depth: int = 0) -> str:
 
 
 def _entries(text: str, values: list[JsonValue]) -> Iterator[JsonValue]:
-    """Yield the messages or values of a text, each with where it begins and ends; the members of an object
-    one by one."""
     value, start, end = values[0]
     if len(values) > 1 or not isinstance(value, list | dict):
         yield from values
@@ -409,7 +391,6 @@ def _entries(text: str, values: list[JsonValue]) -> Iterator[JsonValue]:
 
 
 def _values(text: str, place: int = 0, end: int | None = None, closing: str = "") -> Iterator[JsonValue]:
-    """Yield the values in a part of a text, one after the other, up to a closing sign; raises ValueError."""
     decoder = json.JSONDecoder()
     end = len(text) if end is None else end
     while (place := _BETWEEN.match(text, place).end()) < end and text[place] != closing:  # type: ignore[union-attr]

@@ -395,11 +395,7 @@ def measure(parsed: ParsedText, known: staleness.Over, now: str, count: CountTok
 
 
 def _bearing(parsed: ParsedText, task: str, must_stay: set[int]) -> list[bool | None]:
-    """Return for each block whether it bears on a task; None if it does not, but must stay.
-
-    A block must stay if a pack lists it as not chosen, or if it is preserved. Records are preserved, too, but count as
-    irrelevant here, because whoever makes a pack chooses the records that a task needs.
-    """
+    """Return for each block whether it bears on a task; None if it does not, but must stay."""
     units = units_of(parsed)
     must_stay = {number for number in must_stay if units[number] < 0}
     aside: set[int] = set()

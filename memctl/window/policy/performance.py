@@ -100,7 +100,7 @@ def _part(rows: Sequence[tuple[int, str, str, tuple[int, int] | None]]) -> Part:
 
 
 def _between(begun: str | None, ended: str | None) -> float | None:
-    """Return seconds between two moments; None if one is none, or they are the wrong way round."""
+    """Return seconds; None if one moment is none, or they are the wrong way round."""
     try:
         begin, end = (datetime.fromisoformat((moment or "").replace("Z", "+00:00")) for moment in (begun, ended))
         seconds = (end - begin).total_seconds()

@@ -89,8 +89,7 @@ _COMPARE = {">": operator.gt, "<": operator.lt, "<=": operator.le}
 
 
 def _metric(name: str, value: float | None, sign: str, target: float, how: str, wanted: str = "") -> QualityMetric:
-    """Return a share against its target, as precise as it is printed, so that no verdict contradicts the figure beside
-    it."""
+    """As precise as it is printed, so that no verdict contradicts the figure beside it."""
     is_met = None if value is None else _COMPARE[sign](round(value, 3), target)
     return QualityMetric(name, value, target, wanted or f"{sign} {target * 100:.0f} %", is_met, how)
 
@@ -278,7 +277,6 @@ def _judged(measures: Measures, performance: Performance | None) -> list[Signal]
 def _above(
     name: str, group: str, value: float | None, most: float, why: str = "", unknown: str = "give the task"
 ) -> Signal:
-    """Return a trigger that fires above a number or a share; without a value it says what is needed."""
     shown = "{:,}" if isinstance(most, int) else "{:.0%}"
     limit = f"> {shown.format(most)}".replace("%", " %")
     if value is None:
@@ -329,10 +327,7 @@ def _change(item: Measured, metric: str, action: str, why: str, saves: float = 0
 
 
 def _of_block(item: Measured, measures: Measures) -> Iterator[Advice]:
-    """Yield advice on a block that is repeated, outdated or off the task.
-
-    The removal of a preserved block is never advised, that of an irrelevant one only if too much is irrelevant.
-    """
+    """The removal of a preserved block is never advised, that of an irrelevant one only if too much is irrelevant."""
     repeated, stale, tokens = item.overlap.share, item.stale, item.block.tokens
     if repeated >= _REPEATED and stale.share < 1:
         earlier = measures.blocks[item.overlap.earlier].block
@@ -355,7 +350,6 @@ def _of_block(item: Measured, measures: Measures) -> Iterator[Advice]:
 
 
 def _structure(measures: Measures) -> Iterator[Advice]:
-    """Yield advice on blocks that are too long, that no boundary sets apart, or that are critical and come late."""
     for item in long_blocks(measures):
         why = f"{item.block.tokens:,} tokens in one block; at most {LONG_BLOCK}"
         yield _change(item, "block size", "break the block up with headings or empty lines", why)

@@ -171,7 +171,6 @@ def _none_of(there: Sequence[str]) -> Reading:
 
 
 def _share(measured: float, least: float, limit: str) -> Reading:
-    """Return a share that exceeds from `least` on."""
     over = measured - least
     return Reading(f"{measured:.1%}", limit, over, f"{over * 100:.1f} points")
 
@@ -202,7 +201,6 @@ def _schema(facts: Facts) -> Reading:
 
 
 def _incomplete(contexts: Sequence[Context]) -> list[str]:
-    """Return a text for each context that lacks something, which names all that it lacks."""
     gaps = [(context.name, lacks(context.measures.parsed)) for context in contexts]
     return [f"{name} lacks {', '.join(own)}" for name, own in gaps if own]
 
@@ -245,7 +243,7 @@ def _batches(facts: Facts) -> Reading:
 
 
 def _stateless(facts: Facts) -> Reading:
-    """Judge whether an agent can resume from each context; what is no event counts only if that is declared."""
+    """What is no event counts only if that is declared."""
     limit, resumable, structured = "an agent can resume from each context", facts.state.resumable, facts.structured
     bad = _incomplete(structured)
     rebuild = "rebuild the context" + (f": {'; '.join(bad)}" if bad else "")

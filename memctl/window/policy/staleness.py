@@ -130,7 +130,6 @@ def _of_block(block: TextBlock, known: Over, oldest: str) -> StaleBlock:
 
 
 def _tells_past(name: str) -> bool:
-    """Return whether a heading, key or label marks its text as past."""
     return labels.look_up(name.replace("_", " ").strip(' *#>-`"'))[0] in _PAST
 
 
@@ -149,7 +148,7 @@ def _closed_record(block: TextBlock, known: Over) -> str:
 
 
 def _why(line: str, known: Over, *, tells_past: bool) -> str:
-    """Return why a sentence is stale. Among reasons and history a resolved issue is no mistake."""
+    """Among reasons and history a resolved issue is no mistake."""
     for match in _ID.finditer(line):
         end = known.closed.get(match[0], "")
         if end and not _SAYS_SO.search(line) and not (tells_past and end in _FINISHED):

@@ -146,14 +146,12 @@ def _entries(events: Sequence[Event]) -> Iterator[Entry]:
 
 
 def _labelled(text: str) -> Iterator[str]:
-    """Yield the lines that begin with a label, from the label on."""
     for line in text.split("\n"):
         if match := _LABELLED.match(line):
             yield _plain(line[match.start(1) :]).strip(_END)
 
 
 def _agreed(reply: str, answer: str) -> list[str]:
-    """Return the names and figures in the end of an answer, or in the option of it that a reply names by its number."""
     match = _AGREES.fullmatch(reply[:_SHORT])
     if match is None:
         return []

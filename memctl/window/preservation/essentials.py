@@ -86,8 +86,7 @@ def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ())
 
 
 def _last_errors(blocks: Sequence[ContentBlock]) -> Iterator[Essential]:
-    """Yield the lines of the last results that begin with an error: what is being worked on is likely to be
-    about them."""
+    """What is being worked on is likely to be about the last errors."""
     results = [block for block in blocks if block.content_type is ContentType.TOOL_RESULT]
     rows = (row.strip() for block in results[-_LAST_RESULTS:] for row in block.content.split("\n"))
     lines = [row for row in rows if len(row) <= _LONGEST_ERROR and _ERROR_LINE.match(row)]

@@ -137,7 +137,7 @@ def _referents(events: Iterable[Event]) -> Iterator[tuple[str, ...]]:
 
 
 def _statements(texts: Iterable[str]) -> Iterator[Statement]:
-    """Yield what texts state under labels; statements of the work's state only from the last text that has any."""
+    """Statements of the work's state are taken only from the last text that has any."""
     statements = [reader.read(text) for text in texts]
     of_state = [number for number, made in enumerate(statements) if any(part.kind == labels.STATE for part in made)]
     for number, made in enumerate(statements):
@@ -206,8 +206,6 @@ def _events(block: ContentBlock) -> Iterator[Event]:
 
 
 def _unframed(text: str) -> str:
-    """Return a text without the words of a placeholder, or of an answer that was shortened, around it: nobody said
-    these."""
     if not text.startswith((EVICTED, SHORTENED)):
         return text
     is_evicted = text.startswith(EVICTED)
@@ -231,7 +229,6 @@ def _without_digests(given: Iterable[Event]) -> list[Event]:
 
 
 def _left_open(events: list[Event], earlier: list[Sections]) -> list[Failure]:
-    """Return the errors that earlier digests name and whose steps did not succeed since."""
     lines = [line for parts in earlier for line in parts.get(ERRORS, ())]
     good = failures.succeeded(events) if lines else ()
     return [Failure("", line, is_open=True) for line in still_open(lines, good)]

@@ -121,7 +121,6 @@ def sparkline(curve: Curve, top: int, width: int = 60) -> str:
 
 
 def _thinned(points: Sequence[int], most: int) -> list[int]:
-    """Return at most `most` points, each the largest of a stretch of equal length."""
     if len(points) <= most:
         return list(points)
     return [max(points[i * len(points) // most : (i + 1) * len(points) // most]) for i in range(most)]

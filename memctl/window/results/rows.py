@@ -131,7 +131,6 @@ def _first_and_last_lines(text: str) -> list[str]:
 
 
 def _weight(line: str) -> int:
-    """Return how much a line tells. Words that count something tell most; an error comes next."""
     weight = 4 * bool(_COUNTED.search(line)) + 3 * names_error(line)
     return weight + bool(_PATH.search(line)) + bool(_NUMBER.search(line))
 
@@ -187,13 +186,11 @@ def errors(text: str) -> Iterator[SummaryLine]:
 
 
 def _listed(rank: int, group: str, texts: Iterable[str]) -> Iterator[SummaryLine]:
-    """Yield a row for each text, in their order, all of them of one rank and in one group."""
     for number, text in enumerate(texts):
         yield SummaryLine((rank, number), group, line(text))
 
 
 def _search(output: Output) -> Iterator[SummaryLine]:
-    """Yield how many hits there are in how many files, each file with its lines, and their text."""
     hits: dict[str, list[tuple[str, str]]] = {}
     others = []
     for row in output.text.split("\n"):
@@ -213,7 +210,6 @@ def _search(output: Output) -> Iterator[SummaryLine]:
 
 
 def _file(output: Output) -> Iterator[SummaryLine]:
-    """Yield what a file contains: definitions, headings, keys, each with its line."""
     name = output.path or "a file"
     count = output.text.rstrip("\n").count("\n") + 1
     yield SummaryLine((FINDING,), FOUND, f"{count:,} lines of {line(name)}")
@@ -224,7 +220,6 @@ def _file(output: Output) -> Iterator[SummaryLine]:
 
 
 def _plain(output: Output) -> Iterator[SummaryLine]:
-    """Yield the line that tells most, how it begins and ends, its errors, and which lines are frequent."""
     lines = [row for row in output.text.split("\n") if row.strip()]
     finding = key_line(output.text)
     if output.text.lstrip()[:1] in ("{", "["):

@@ -93,7 +93,6 @@ def _needed(text: str, needed: Collection[str], candidates: list[SummaryLine]) -
 
 
 def _text(head: str, candidates: list[SummaryLine], chosen: Collection[int]) -> str:
-    """Return the head and the chosen rows, below the names of their groups, and how many are left out."""
     lines, group = [head], ""
     for row in (candidates[place] for place in sorted(chosen)):
         if row.is_rest:

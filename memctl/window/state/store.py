@@ -119,7 +119,6 @@ class StateStore:
         return validate(state)
 
     def _alone(self, goal: str) -> AbstractContextManager[None]:
-        """Keep other writers away from the state of the task `goal`."""
         raise NotImplementedError
 
     def _read(self) -> TaskState | None:

@@ -177,7 +177,6 @@ class Succession:
         return next((block.content for block in own if block.content_type is ContentType.USER_MESSAGE), "")
 
     def _first_state(self, blocks: Sequence[ContentBlock]) -> TaskState:
-        """Return how far the task is as this run begins: as an earlier one left it, if that was the same task."""
         last, own = self._earlier, one_line(self.task(blocks))
         if last is not None and not last.is_finished:
             # A text of the earlier state may be what the user said first.
@@ -190,7 +189,6 @@ class Succession:
         return TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION))
 
     def _advanced(self) -> Progress:
-        """Return how far the task is by now."""
         from memctl.session import progress
         from memctl.transcript.events import PROMPT
         from memctl.window.preservation import events
@@ -206,7 +204,6 @@ class Succession:
         return made
 
     def _own(self, blocks: Sequence[ContentBlock]) -> list[ContentBlock]:
-        """Return the blocks without the text that this window began with, and without empty messages of the user."""
         own = []
         for block in blocks:
             if block.content_type is ContentType.USER_MESSAGE:

@@ -52,7 +52,7 @@ FLOORS = {
 ENTRY = "__main__"  # chooses between `cli` and `hooks`
 INTERFACE = "memctl"  # `memctl/__init__.py` imports `api` when a program asks for it, and nothing by itself
 # What `list` may import, in whatever function, and what it may load of an unchanged memory: as measured, and some more.
-MOST_REACHED, MOST_LOADED = (109, 15_100), (45, 5_500)  # modules, lines of code
+MOST_REACHED, MOST_LOADED = (109, 15_200), (45, 5_500)  # modules, lines of code
 # Inside `window` a room imports only from rooms before its own; what stands beside the rooms puts them together.
 WINDOW = (
     "policy",

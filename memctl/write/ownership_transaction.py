@@ -7,8 +7,8 @@ After a kill in between, the next write finishes the step. If Git refuses the co
 record is deleted.
 
 A handoff that moves ownership at a remote goes the other way round, since its taker needs the record: the record is
-committed and pushed, and then ownership moves. If the push is refused, or the ownership can't move after it, the record
-is marked as withdrawn.
+committed and pushed, and then ownership moves. If the push is refused, the commit is taken back; if the ownership can't
+move after it, the record is marked as withdrawn.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import commits, refs
+from memctl.git import commits, git, index_lock, refs
 from memctl.record import handoff
-from memctl.record.change import Change, Write, WriteOptions
+from memctl.record.change import Change, Delete, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
-from memctl.store import files, journal, load, lock, memory_root
+from memctl.store import changes_ref, files, journal, load, lock, memory_root
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.team import coordination_ref, ref_state, remote_state
 from memctl.team.ref_state import Plan, Step, Terms
 from memctl.team.state import State
-from memctl.write import edit, merge, recovery
+from memctl.write import documents, edit, merge, recovery
 from memctl.write.commit import Outcome
 
 Make = Callable[[ref_state.StateOutcome], Change]
@@ -78,7 +78,7 @@ def carry_out(
     is called again if another process changed the state meanwhile and `plan` is tried again. `write` writes that
     Change. If `remote` is the name of a remote, the coordination state changes there first. If `publish` is given, the
     Change, which records a handoff, is committed before that, and then `publish` pushes it. Raises MemctlError if
-    either change is refused; then nothing has changed, except that a handoff that was to be pushed is withdrawn.
+    either change is refused; then nothing has changed, except that a handoff that was pushed is withdrawn.
     """
     if why := commits.why_unsafe(memory.repository)[0]:
         raise MemctlError(f"sections can't be handed over now: {why}", "run the command again once Git can commit")
@@ -88,6 +88,7 @@ def carry_out(
         noted: list[tuple[Path, Intent]] = []
         tried: list[Outcome] = []
         written: list[Outcome] = []
+        is_published = False
 
         def prepare(outcome: ref_state.StateOutcome) -> None:
             if not written:
@@ -100,8 +101,10 @@ def carry_out(
             _forget(noted)
             noted.append((file, intent))
             if publish and not written:
+                nonlocal is_published
                 written.append(_write(memory, write, file, msgspec.structs.replace(intent, commit=""), options))
                 publish()
+                is_published = True
 
         with lock.hold_interrupts(memory.remarks) as done:
             try:
@@ -113,7 +116,8 @@ def carry_out(
                 )
                 raise remote_state.Unfinished(error.message, hint) from None
             except MemctlError:
-                if publish and written and _withdraw(memory, write, written[0].change):
+                is_left = publish and written and (is_published or not _take_back(memory, written[0], remote))
+                if publish and is_left and _withdraw(memory, write, written[0].change):
                     memory.remarks.append(f"the handoff {written[0].change.ids[0]} is withdrawn")
                     with suppress(MemctlError):  # if it can't be pushed now, the next sync does
                         publish()
@@ -190,6 +194,33 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
         f"no section was handed over, because the record can't be committed: {why}",
         hint or "fix the cause, then run the command again",
     )
+
+
+def _take_back(memory: Memory, written: Outcome, remote: str) -> bool:
+    """Take the commit of a record off the branch and delete the record; return False if others may have the commit.
+
+    What else the user has staged or changed stays. The commit is a second old, and only memctl's.
+    """
+    repository, (branch, head) = memory.repository, memory.repository.branch()
+    address = refs.push_address(repository, remote) or remote
+    there = git.try_read(["ls-remote", address], repository.top)
+    before = refs.parent(repository, written.commit) if written.commit == head else ""
+    if there is None or written.commit.encode() in there or not (branch and before):
+        return False
+    with lock.hold(repository.shared / "lock"):
+        recovery.recover(memory)
+        if not refs.swap(repository, branch, before, written.commit):
+            return False
+        paths = [memory.tracked(path) for path in (*written.paths, *written.documents)]
+        git.write(["reset", "--quiet", *index_lock.FROM_STDIN], repository.top, index_lock.pathspecs(paths))
+        memory.asked = None  # Git's answer is from before that
+        _restore(memory, written.change)
+        documents.refresh(memory, [written.change])
+        if changes_ref.is_later(memory):
+            gone = tuple(Delete(write.path, write.text) for write in written.change.writes)
+            back = Change("undo", written.change.title, written.change.ids, deletes=gone)
+            changes_ref.add(memory, back, commits.Variables(repository, memory.commit_moment))
+    return True
 
 
 def _withdraw(memory: Memory, write: Writing, change: Change) -> bool:

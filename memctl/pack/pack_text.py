@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -42,7 +41,6 @@ TITLES, MORE_TITLES = ("titles", "Only by title"), ("more_titles", "Only by titl
 _URGENT = 9  # weight from which no pack may lose an item's title
 _AT_FIRST = 5  # titles at the beginning, lest what is whole begins late
 _SAMPLE = 60  # titles from which the tokens of a title are estimated
-_NUMBER = re.compile(r"\d+")
 
 
 class Taken(msgspec.Struct):
@@ -249,10 +247,10 @@ class PackText:
         return msgspec.structs.replace(left, why=TOO_LARGE) if is_large else left
 
     def _compare(self, item: Item) -> None:
-        """Note whether an earlier item has the same text, under a title that differs in its numbers at most."""
+        """Note whether an earlier item has the same title and text; versions in titles, such as 3.11, tell items apart."""
         # Only records of these kinds are merged if they have one text.
         if item.kind in ("decision", "issue", "learning") and item.body.strip():
-            first = self._first_of.setdefault((item.kind, _NUMBER.sub("0", item.title), item.body), item)
+            first = self._first_of.setdefault((item.kind, item.title, item.body), item)
             if first is not item:
                 self.same[item.key] = first
 

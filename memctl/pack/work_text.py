@@ -89,7 +89,7 @@ def write(snapshot: Snapshot, work: Work, now: str, limit: int, count: CountToke
         chosen.add("- Sessions before it:", 1)
     for line in before:
         chosen.add(f"  {line}", 1)
-    return "\n".join(chosen.lines) + "\n"
+    return "\n".join(chosen.lines) + "\n" if len(chosen.lines) > 1 else ""  # an opening of nothing
 
 
 class _Line(NamedTuple):

@@ -193,11 +193,11 @@ class Snapshot:
         record, or if there are several; the message names similar ids, or the records that match.
         """
         wanted = self.canonical(reference)
-        if ids.kind_of(wanted) is None:
-            exact = [record for record in self.records if wanted.lower() == record.memory_id.lower()]
-        else:
+        if ids.kind_of(wanted) is not None:  # a whole id is no abbreviation: k7fq-1 may be gone where k7fq-10 is
             exact = self.catalogue.with_id(wanted) or self.catalogue.with_alias(wanted)
-        if not exact and wanted:
+        else:
+            exact = [record for record in self.records if wanted.lower() == record.memory_id.lower()]
+        if not exact and wanted and ids.kind_of(wanted) is None:
             part = wanted.lower()
             exact = [r for r in self.records if r.id.lower().startswith(part) or r.memory_id.lower().startswith(part)]
             exact = exact or self.with_foreign_name(reference.strip())

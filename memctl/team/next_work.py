@@ -19,7 +19,7 @@ from memctl.search.urgency import by_urgency, near_work, recorded_today
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.team import ref_state
-from memctl.team.state import SHARED_WRITE, State
+from memctl.team.state import SHARED_WRITE, Ownership, State
 from memctl.text import timestamps
 from memctl.text.markdown import one_line
 
@@ -89,7 +89,7 @@ def choose(
     ready = [record for record in work.ready if record.completion_percentage != _FINISHED]
     free = [record for record in ready if record.memory_id not in elsewhere]
     before = _done_lately(memory, snapshot, free) if is_now else {}
-    own = {record.memory_id for record in free if _is_own(memory, state, record)}
+    own = {record.memory_id for record in free if _is_own(memory, snapshot, state, record)}
 
     def order(record: Record) -> tuple[bool, bool, bool, bool]:
         return (
@@ -130,11 +130,7 @@ def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record)
         return ""
     if assigned:
         return f"assigned to {', '.join(assigned)}"
-    owned = [
-        held
-        for markers in (snapshot.outline.sections_of(record) if state.section_ownership_map else ())
-        if (held := state.innermost(markers, memory.now))
-    ]
+    owned = _owners(memory, snapshot, state, record)
     for held in owned:
         if held.ownership_type != SHARED_WRITE and held.owner_agent_id != memory.actor:
             return f"{held.owner_agent_id} owns {held.section_id}"
@@ -145,14 +141,23 @@ def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record)
     return f"{other} is working on it" if is_at_it else ""
 
 
+def _owners(memory: Memory, snapshot: Snapshot, state: State, record: Record) -> list[Ownership]:
+    sections = snapshot.outline.sections_of(record) if state.section_ownership_map else ()
+    return [held for markers in sections if (held := state.innermost(markers, memory.now))]
+
+
 def _assigned(state: State, record: Record) -> list[str]:
     """Return the agents with an assigned task that names the record's id."""
     tasks = state.agent_task_assignments.items()
     return [agent for agent, some in tasks if any(record.id in task for task in some)]
 
 
-def _is_own(memory: Memory, state: State, record: Record) -> bool:
-    return memory.actor in _assigned(state, record) or (is_started(record) and record.agent_id == memory.actor)
+def _is_own(memory: Memory, snapshot: Snapshot, state: State, record: Record) -> bool:
+    """Begun work in a section that was handed over is the new owner's."""
+    if memory.actor in _assigned(state, record):
+        return True
+    owners = {held.owner_agent_id for held in _owners(memory, snapshot, state, record)}
+    return is_started(record) and memory.actor in {record.agent_id, *owners}
 
 
 def _done_lately(memory: Memory, snapshot: Snapshot, records: Iterable[Record]) -> Mapping[str, Record]:
@@ -226,10 +231,10 @@ def _choice(
 ) -> WorkItem:
     waiting = tuple(record.id for record in work.unblocks(record))
     is_mine = memory.actor in _assigned(state, record) or memory.actor.casefold() in record.assignees
+    is_own = _is_own(memory, snapshot, state, record)
     because = ["assigned to you"] if is_mine else [f"assigned to {record.assignee}"] if record.assignee else []
     if is_started(record):
         done = f", {record.completion_percentage} % done" if record.completion_percentage is not None else ""
-        is_own = record.agent_id == memory.actor
         because.append(f"{_begun(memory, record.agent_id)}{done}{'' if is_own else ': ask first'}")
     because += [record.severity] if record.severity in ("critical", "high") else []
     because += [f"blocks {waiting[0]}{f' and {len(waiting) - 1:,} more' * (len(waiting) > 1)}"] if waiting else []
@@ -241,4 +246,4 @@ def _choice(
     because += [f"next: {one_line(actions[0])}"] if isinstance(actions, list) and actions else []
     begun = next_status(record)
     command = f"memctl edit {record.id} --set status={begun}" if begun else f"memctl show {record.id}"
-    return WorkItem(record, tuple(because), command, _is_own(memory, state, record), waiting)
+    return WorkItem(record, tuple(because), command, is_own, waiting)

@@ -81,6 +81,7 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
         from memctl.write import links  # most records refer to none
 
         links.resolve_references(snapshot, values)
+        _stand_in(snapshot, values, draft.values.get("supersedes"))
         if isinstance(values.get("section"), str):
             refuse_missing_section(snapshot.outline, values["section"])
     _refuse(draft.kind, values)
@@ -95,6 +96,17 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     others = links.counterparts(snapshot, record) if snapshot is not None else ()
     concerned = (identifier, *(ids.id_in_path(other.path) or "" for other in others))
     return Change(op=draft.kind.verb, title=f"{identifier} {record.title}", ids=concerned, writes=(write, *others))
+
+
+def _stand_in(snapshot: Snapshot, values: dict[str, Any], replaced: object) -> None:
+    """Put a record that supersedes others where they stand: in their section, and at their code, unless it says so."""
+    if not replaced or not isinstance(values.get("supersedes"), list):
+        return
+    before = [snapshot.resolve(name) for name in values["supersedes"]]
+    for name in ("section", "code_refs"):
+        known = [getattr(record, name) for record in before if getattr(record, name)]
+        if known and not values.get(name):
+            values[name] = known[0]
 
 
 def _states_of_task(snapshot: Snapshot, values: Mapping[str, Any]) -> Iterable[str]:

@@ -12,11 +12,12 @@ from memctl.errors import USAGE, MemctlError
 from memctl.pages.links import refuse_missing_section, section_marker
 from memctl.record import content_fields, frontmatter, handoff, pages, record_form, time_input
 from memctl.record.change import Change, Write, is_final
-from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
+from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, STATE, Field
 from memctl.record.parser import disallowed, parse, parse_new, problems, refuse_transition
 from memctl.record.record import BY_OPTION, FIELDS, FIXED, LISTS, TIMES, Record
 from memctl.record.required_text import refuse_placeholder
 from memctl.record.snapshot import Snapshot
+from memctl.record.task_state import key
 from memctl.text.markdown import one_line
 from memctl.text.phrases import indefinite
 
@@ -58,6 +59,8 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     for action, pairs in (("set", edits.set), ("remove", edits.remove), ("add", edits.add)):
         for name, value in pairs:
             _apply(record, values, content, action, name, value, now)
+    if record.kind is STATE:
+        _finish_steps(content, before)
     if values.get("severity") and "importance" not in values:
         old, new = (IMPORTANCE_BY_SEVERITY.get(name or "") for name in (record.severity, values["severity"]))
         if new is not None and record.importance == old != new:  # it is the old severity's default
@@ -79,6 +82,14 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
         ids=(record.id,),
         writes=(write,),
     )
+
+
+def _finish_steps(content: dict[str, Any], before: Mapping[str, Any]) -> None:
+    """A step that becomes done remains no more, nor is it in progress."""
+    done, left = "substeps_completed", "substeps_remaining"
+    finished = set(map(key, content.get(done) or ())) - set(map(key, before.get(done) or ()))
+    if finished and left in content:
+        content[left] = [one for one in content[left] if not {key(one), key(one.rpartition(" (")[0])} & finished]
 
 
 def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: bool = False) -> Change:

@@ -81,7 +81,8 @@ def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
 def merge(snapshot: Snapshot, kept: str, other: str) -> Change:
     """Return the Change that makes one record of two that say the same; `kept` and `other` are their ids.
 
-    The kept record gets the whole text of the other below its own, and its tags, code references, links and children.
+    The kept record gets the whole text of the other below its own, and its tags, code references, links and children;
+    if it has no section or assignee, also those.
     The other becomes superseded, or a resolved duplicate if it is an issue. Raises MemctlError if the two are of
     different types, if one is closed, or for handoffs.
     """
@@ -114,6 +115,8 @@ def _joined_values(one: Record, two: Record) -> dict[str, Any]:
     values: dict[str, Any] = {"importance": max(one.importance, two.importance)}
     for name in ("tags", "code_refs"):
         values[name] = list(dict.fromkeys([*getattr(one, name), *getattr(two, name)]))
+    for name in ("section", "assignee"):
+        values[name] = getattr(one, name) or getattr(two, name)
     if one.severity and two.severity:
         values["severity"] = min(one.severity, two.severity, key=SEVERITIES.index)
     return values

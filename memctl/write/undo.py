@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from memctl.errors import MemctlError
 from memctl.git import git, history, trees
 from memctl.git.history import Commit
-from memctl.record import ids
+from memctl.record import ids, record_form
 from memctl.record.change import HANDOVERS, REDACT, RENUMBER, Change, Delete, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import HANDOFF
@@ -60,7 +60,7 @@ def undo(memory: Memory, revision: str | None) -> Change:
         now = files.read_if_there(memory.folder, path)
         text = _without_change(memory, path, now, old, new)
         if text is not None:
-            writes.append(Write(path, text, now))
+            writes.append(Write(path, _with_status(path, text), now))
         elif now is not None:
             deletes.append(Delete(path, now))
     return Change(
@@ -70,6 +70,19 @@ def undo(memory: Memory, revision: str | None) -> Change:
         writes=tuple(writes),
         deletes=tuple(deletes),
     )
+
+
+def _with_status(path: str, text: str) -> str:
+    """A record that still has another successor stays superseded."""
+    if ids.id_in_path(path) is None:
+        return text
+    try:
+        record = parse(text, path)[0]
+    except InvalidRecord:
+        return text
+    if not record.superseded_by or "superseded" not in record.kind.statuses:
+        return text
+    return record_form.replace(text, {"status": "superseded"})
 
 
 def _texts(change: Change) -> list[tuple[str, str | None, str | None]]:

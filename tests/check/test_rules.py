@@ -646,9 +646,6 @@ PLANTED: dict[str, dict[str, Fault]] = {
     "MEM402": {"": edit(OLD, "status: superseded", "status: accepted")},
     "MEM403": {
         "by hand": edit(PROPOSED, "status: proposed", "status: superseded"),
-        "by a command": run(
-            LEARNING, "status: superseded", ["edit", identifier(LEARNING), "--set", "status=superseded"]
-        ),
     },
     "MEM404": {
         "by hand": edit(LEARNING, "timestamp: 2025-10-05T12:00:00Z", "timestamp: 2025-11-05"),

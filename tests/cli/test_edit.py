@@ -330,3 +330,48 @@ def test_resolution_of_a_state_is_refused_as_it_has_no_field_for_it(memctl: Memc
     assert "has no resolution" in memctl("resolve", made, "--resolution", "Shipped", code=2).err
     assert memctl("show", made, "--json").data["records"][0]["status"] == "active"
     memctl("resolve", made)
+
+
+def test_whole_id_of_a_deleted_record_means_no_other_one(repo: Path, memctl: Memctl) -> None:
+    names = [f"DEC-2025-11-04-k7fq-{number}" for number in range(1, 12)]
+    lines = (json.dumps({"memory_type": "decision", "title": f"Choice {name}", "id": name}) for name in names)
+    memctl("import", "-", stdin="\n".join(lines))
+    memctl("delete", names[0])
+    before = commits(repo)
+    for args in (
+        ("delete", names[0]),
+        ("edit", names[0], "-i", "3"),
+        ("supersede", names[0], names[8]),
+        ("show", names[0]),
+    ):
+        assert f"there is no record '{names[0]}'" in memctl(*args, code=1).err
+    assert commits(repo) == before
+    assert memctl("show", "k7fq-11").out.startswith("---")
+
+
+def test_step_that_is_done_remains_no_more(repo: Path, memctl: Memctl) -> None:
+    made = memctl("state", "Profile API", "--done", "GET", "--remaining", "PATCH", "--remaining", "DELETE").id
+    memctl("edit", made, "--done", "patch.")
+    content = record(memctl, made)["content"]
+    assert isinstance(content, dict)
+    assert (content["substeps_completed"], content["substeps_remaining"]) == (["GET", "patch."], ["DELETE"])
+
+
+def test_undo_leaves_a_record_superseded_by_another_one(repo: Path, memctl: Memctl) -> None:
+    old = memctl("decide", "Alpha queue").id
+    memctl("decide", "Beta bus", "--supersedes", old)
+    beta = git(repo, "rev-parse", "HEAD").strip()
+    gamma = memctl("decide", "Gamma stream", "--supersedes", old).id
+    memctl("undo", beta)
+    assert (record(memctl, old)["status"], record(memctl, old)["superseded_by"]) == ("superseded", [gamma])
+    memctl("check", "--all")
+
+
+def test_record_that_supersedes_another_stands_in_its_place(repo: Path, memctl: Memctl) -> None:
+    memctl("section", "add", "Payment")
+    memctl("section", "add", "Search")
+    old = memctl("decide", "Old", "--section", "2.1", "--code", "pay.py").id
+    new = memctl("decide", "New", "--supersedes", old).id
+    assert (record(memctl, new)["section"], record(memctl, new)["code_refs"]) == ("§2.1", ["pay.py"])
+    other = memctl("decide", "Other", "--supersedes", new, "--section", "2.2", "--code", "web.py").id
+    assert (record(memctl, other)["section"], record(memctl, other)["code_refs"]) == ("§2.2", ["web.py"])

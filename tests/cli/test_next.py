@@ -166,6 +166,17 @@ class TestOthers:
         assert order(memctl) == []
         assert self.elsewhere(memctl) == ["bob is working on it"]
 
+    def test_begun_work_in_a_section_that_was_handed_over_is_the_takers(self, memctl: Memctl, bob: Memctl) -> None:
+        memctl("section", "add", "Payment")
+        memctl("own", "acquire", "2.1")
+        memctl("state", "Cards", "--section", "2.1", "--completion", "10", "--next", "Refunds")
+        first = ("--reason", "The schema is done", "--summary", "Cards are kept", "--success", "All tests pass")
+        memctl("handoff", "--to", "bob", "--section", "2.1", *first)
+        bob("handoff", "accept", "HND-2025-11-04-001")
+        issue(memctl, "Free", "-i", "9")
+        assert because(bob, "Cards") == ["begun by claude, 10 % done", "next: Refunds"]
+        assert order(bob) == ["Cards", "Free"]
+
     def test_work_begun_by_another_agent_comes_after_free_work(self, memctl: Memctl, bob: Memctl) -> None:
         bob("state", "Theirs", "--completion", "10", "-i", "9")
         issue(memctl, "Free", "-i", "3")

@@ -78,3 +78,10 @@ def test_small_pack_without_room_for_any_text_names_as_many_titles_as_fit(memctl
     whole, text = pack(memctl, 300)
     assert not whole
     assert sum(f"Rule {number}" in text for number in range(12)) >= 8
+
+
+def test_titles_with_different_numbers_are_different_decisions(memctl: Memctl) -> None:
+    for version in ("3.9", "3.10", "3.11"):
+        memctl("decide", f"Upgrade to Python {version}", "--rationale", "The old one is out of support")
+    text = memctl("rehydrate").out
+    assert all(f"Upgrade to Python {version}\n" in text for version in ("3.9", "3.10", "3.11"))

@@ -138,8 +138,11 @@ def test_merged_decisions_are_one_with_both_stories(repo: Path, memctl: Memctl) 
     new = memctl(
         "decide", "Redis by AWS", "--rationale", "It is patched.", "--code", "cache.py", "-t", "db", "-i", "9"
     ).id
+    memctl("section", "add", "Cache")
+    memctl("edit", new, "--section", "2.1")
     memctl("merge", old, new)
     kept = memctl("show", old, "--json").data["records"][0]
+    assert kept["section"] == "§2.1"
     assert (kept["tags"], kept["code_refs"], kept["importance"], kept["supersedes"]) == (["db"], ["cache.py"], 9, [new])
     text = memctl("show", old).out
     assert REDIS[1] in text

@@ -23,7 +23,7 @@ COMMAND = f"git config {SETTING} true"
 NOTICE = f"this clone is trusted from now on: hooks of agents may write here (`git config {SETTING} false` forbids it)"
 _PATTERNS, _VARIABLE = "memctl.trust", "MEMCTL_TRUST"
 _OFF = ("", "false", "no", "off", "0")
-_IGNORED = lazy_regex(r"[\t\r\n]|;[^/@]*(?=/|$)")  # what clients and servers leave out: `..;x` is `..`
+_IGNORED = lazy_regex(r"[\t\r\n]|(?<=/\.\.);[^/]*")  # what clients and servers leave out: `..;x` is `..`
 _PLACE = r"((?:\w+://[^/]*/|[^/:]+:|)/*)(.*)"  # the server of a URL or of ssh's short form, and the path on it
 _SETTINGS_PATTERN = r"^(memctl\.(trust|trusted|hookcommits)|remote\..*\.url)$"
 

@@ -247,7 +247,7 @@ class PackText:
         return msgspec.structs.replace(left, why=TOO_LARGE) if is_large else left
 
     def _compare(self, item: Item) -> None:
-        """Note whether an earlier item has the same title and text; versions in titles, such as 3.11, tell items apart."""
+        """Note whether an earlier item has the same title and text; versions in titles tell items apart."""
         # Only records of these kinds are merged if they have one text.
         if item.kind in ("decision", "issue", "learning") and item.body.strip():
             first = self._first_of.setdefault((item.kind, item.title, item.body), item)

@@ -113,16 +113,11 @@ def rewords(before: str, now: str, path: str) -> bool:
         return False
     if old.memory_type != DECISION.name or old.status != "accepted":
         return False
-    return not (_is_redacted(old.title, new.title) and _has_same_words(old_body, new_body))
-
-
-def _has_same_words(before: str, now: str) -> bool:
-    """Return whether a text differs from the one before only by redactions, or by what formatters change."""
-    if _is_redacted(before, now):
+    if not _is_redacted(old.title, new.title):
         return True
-    from memctl.text import markdown
+    from memctl.text import markdown  # few decisions are edited
 
-    return markdown.words(before) == markdown.words(now)
+    return not _is_redacted(old_body, new_body) and markdown.unwrapped(old_body) != markdown.unwrapped(new_body)
 
 
 def _is_redacted(before: str, now: str) -> bool:

@@ -58,7 +58,7 @@ class Resolver:
         self._names = frozenset(names)
         self._packages = sorted(declared.items(), key=lambda item: (-len(item[1]), item[0]))
         self._known: dict[tuple[str, str, str], tuple[str, ...]] = {}
-        self._by_word: dict[str, list[tuple[_Words, str]]] = {}  # the last word of a file -> its words and path
+        self._by_end: dict[_Words, list[tuple[_Words, str]]] = {}  # all, the last two or one of a file's words
         for path in self._names:
             if not path.endswith("_test.go"):
                 self._add(module_words(path), path)
@@ -66,7 +66,8 @@ class Resolver:
                 self._add((*_plain(posixpath.dirname(path).split("/")), _ALL), path)
 
     def _add(self, words: _Words, path: str) -> None:
-        self._by_word.setdefault(words[-1] if words else "", []).append((words, path))
+        for end in {words, words[-2:], words[-1:]}:
+            self._by_end.setdefault(end, []).append((words, path))
 
     def targets(self, path: str, imports: Iterable[str]) -> set[str]:
         """Return the paths of the files that the file at `path` imports; a Go package stands for all its files.
@@ -166,7 +167,7 @@ class Resolver:
         if suffix in (*SCRIPT, *CPP, *RUBY):  # the last word may have a suffix
             wanted = (*wanted[:-1], *(word.partition(".")[0] for word in wanted[-1:]))
         files = []
-        for words, file in self._by_word.get(wanted[-1] if wanted else "", ()):
+        for words, file in self._by_end.get(wanted if base is not None else wanted[-2:], ()):
             is_there = words == wanted if base is not None else words[-len(wanted) :] == wanted
             if is_there and _is_named(file, suffix, last):
                 start = words[: -len(wanted)] if wanted else ()

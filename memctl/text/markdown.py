@@ -56,6 +56,14 @@ def formatted(text: str) -> str:
     return "\n".join(lines)
 
 
+def unwrapped(text: str) -> list[str]:
+    """Return what formatters leave of a text: its words, with their signs in one form, and its code by lines."""
+    found: list[str] = []
+    for line, outside in headings.outside_code(formatted(text)):
+        found += line.split() if outside else [line]
+    return found
+
+
 def one_line(text: str) -> str:
     """Return a text on one line, each run of white space as one space."""
     return " ".join(text.split())

@@ -459,10 +459,13 @@ def test_value_that_the_user_allows_passes_commands_and_commits_but_no_other(rep
 
 
 def test_formatting_an_accepted_decision_is_no_change_of_it(hooked: Path, hand: Hand) -> None:
-    hand.replace(DECISION, "Tokens are signed with RS256.", "Tokens are\nsigned  with *RS256*.")
+    hand.replace(DECISION, "Tokens are signed with RS256.", "Tokens are\nsigned  with RS256.")
     hand.git("add", "-A")
     assert commit(hooked).returncode == 0
-    hand.replace(DECISION, "Tokens are\nsigned  with *RS256*.", "Tokens are signed with RS255.")
+    hand.replace(DECISION, "Tokens are\nsigned  with RS256.", "Tokens are signed with RS255.")
+    hand.git("add", "-A")
+    assert "error MEM109" in commit(hooked).stderr
+    hand.replace(DECISION, "Tokens are signed with RS255.", "Tokens are signed with -RS256.")  # signs count
     hand.git("add", "-A")
     assert "error MEM109" in commit(hooked).stderr
 

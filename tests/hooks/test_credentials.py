@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from tests.conftest import Memctl, git
 from tests.hooks.session import Session
-from tests.text.secrets import ALL, normalized
-from tests.text.test_stated_secrets import SECRETS
+from tests.text.secrets import ALL
 
 _ONCE = 40  # shapes of a session: of what is said, only so much is kept
 
@@ -19,19 +16,9 @@ def _pieces(secret: str) -> list[str]:
     return [piece for piece in secret.replace("\\n", "\n").split("\n") if piece]
 
 
-def _in_any_script() -> list[tuple[str, str, str]]:
-    """Return lines with secrets as those of `ALL`: a family, the text, the secret."""
-    lines = [*normalized("door"), *normalized("strict"), *SECRETS.splitlines()]
-    lines = [line for line in lines if not line.startswith("<")]  # in a command, that names a file
-    return [("line", re.sub("[«»]", "", line), re.findall("«(.+)»", line)[0]) for line in lines]
-
-
-_EACH = [*ALL, *_in_any_script()]
-
-
-@pytest.mark.parametrize("first", range(0, len(_EACH), _ONCE))
+@pytest.mark.parametrize("first", range(0, len(ALL), _ONCE))
 def test_hooks_commit_no_credential_from_prompts_calls_or_answers(session: Session, memctl: Memctl, first: int) -> None:
-    some = _EACH[first : first + _ONCE]
+    some = ALL[first : first + _ONCE]
     told = session.transcript
     told.prompt(f"Push the release. {some[0][1]}")
     session.send("UserPromptSubmit", prompt=f"Push the release. {some[0][1]}")

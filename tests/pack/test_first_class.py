@@ -102,11 +102,11 @@ def test_titles_of_all_records_of_importance_9_are_named_within_a_third(memctl: 
 
 def test_explain_says_where_each_record_is_and_why(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = memctl("decide", "Keep it", "--rationale", "It has to be", "-i", "9").id
-    same = [memctl("learn", f"Look {number}", "--lesson", "Look at the pool").id for number in range(2)]
+    same = [memctl("learn", "Look", "--lesson", "Look at the pool").id for number in range(2)]
     gone = memctl("decide", "Never", "--rationale", "x", "--expires", "2025-11-05").id
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-07T00:00:00Z")
     lines = memctl("rehydrate", "--explain").out.splitlines()
     assert "1 record left out as expired" in memctl("rehydrate").out
     assert f"whole     {whole} Keep it: among the most important, importance 9, of 2025-11-04" in lines
-    assert f"title     {same[1]} Look 1: same text as {same[0]}" in lines
+    assert f"title     {same[1]} Look: same text as {same[0]}" in lines
     assert lines[-1].startswith(f"left out  {gone} Never: expired at 2025-11-0")

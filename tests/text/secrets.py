@@ -8,9 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import random
-import re
 import string
-from pathlib import Path
 
 _HEX = "0123456789abcdef"
 _LOW = string.ascii_lowercase + string.digits
@@ -209,10 +207,3 @@ add("Twilio", "S" + "K" + h(32))
 add("Typeform", "tf" + "p_" + x(59))
 add("Brevo", "xkey" + "sib-" + h(64) + "-" + x(16))
 ALL = [(family, text, secret) for family, shapes in SHAPES.items() for text, secret in shapes]
-
-
-def normalized(part: str) -> list[str]:
-    """Return the lines of a part of `normalized_secrets.txt`: `door` or `strict`, with secrets in «», or `harmless`."""
-    text = Path(__file__).with_name("normalized_secrets.txt").read_text(encoding="utf-8")
-    text = re.sub(r"\\(u[0-9a-f]{4}|U[0-9a-f]{8})", lambda match: chr(int(match[1][1:], 16)), text)
-    return text.partition(f"[{part}]\n")[2].partition("\n[")[0].splitlines()

@@ -35,23 +35,12 @@ the AES key is «2b7e151628aed2a6abf7158809cf4f3c»
 Passwort ist «Sonnenblume Elefant Kaktus Bruecke»
 the safe combination is «32-18-45»
 rescue code is «R83920-38291-38210»
-I typed «Hunter!2020x» as the password and it worked
-the passphrase is: «marble lantern otter velvet river»
-the password for staging: «m4ple-syrup-91!»
-root's password on the box was «Plum-Tree-77!»
-seed words: «abandon ability able about above absent absorb abstract absurd abuse access acid»
-sign on as admin using «Tr4vel!Lamp29»
 """
 HARMLESS = """\
 The passphrase is never stored on disk in plain text
 passphrase: asked for at the start and kept in memory
 The password is hashed with argon2 before anything else happens
 Pin bun2nix to revision 8
-I typed it as the password and it worked
-pytest-2024 was the old password-free release
-the password for staging: ask ops
-connect to db.internal as app with TLS1.3
-seed words are never stored in plain text
 pin the version to 1.24
 the exit code is 4004, and the status code 404
 log in as root with OAuth2

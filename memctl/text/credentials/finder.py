@@ -2,7 +2,7 @@
 
 Only the parts of a text that may have a credential are searched; `windows` yields these parts. Each rule has a list of
 words, and is tried only in parts that contain one of its words. The search runs on a copy of the text in ASCII
-(`normalization`).
+(`folding`).
 
 Private keys and signed tokens have several lines or are longer than such a part, so they are found separately.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import string
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ import memctl.text.credentials.rules as rules
 import memctl.text.credentials.stated as stated
 import memctl.text.credentials.values as values
 import memctl.text.credentials.windows as windows
-from memctl.text.credentials.normalization import Normalized, normalize
+from memctl.text.credentials.folding import fold
 from memctl.text.credentials.rules import CredentialRule
 from memctl.text.lazy_regex import lazy_regex
 
@@ -31,7 +31,7 @@ _FEWEST = 16  # characters of a line of a key, except the last
 
 
 def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """The pattern is tried only around the rule's word, which is ten times as fast."""
+    """Yield the matches of a rule's pattern; it is tried only around the rule's word, which is ten times as fast."""
     word = rule.words[0]
     place, done = flat.find(word), 0
     while place >= 0:
@@ -56,7 +56,7 @@ _IN_EVERY_KEY = lazy_regex(rf"[A-Za-z0-9+/=]{{{_FEWEST}}}")
 
 
 def _private_keys(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """A key ends with its last line, or as far as lines of a key follow."""
+    """Yield the start and end of private keys: up to their last line, or as far as lines of a key follow."""
     begins = list(_shapes(flat, rule))
     for number, (start, body) in enumerate(begins, 1):
         limit = min(begins[number][0] if number < len(begins) else len(flat), body + _LONGEST)
@@ -69,7 +69,7 @@ def _private_keys(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
 
 
 def _end_of_lines(flat: str, start: int, limit: int) -> int:
-    """A short line is the last one of a key."""
+    """Return the end of the last line of a key after `start`; a short line is the last one."""
     end = start
     while match := _KEY_LINE.match(flat, end, limit):
         if len(match[1]) < _FEWEST and (end == start or match[1].islower()):
@@ -113,12 +113,12 @@ def find(text: str, *, strict: bool = False) -> list[Span]:
     passphrase, PIN, code or the like. That is meant for text that nobody reads before it is committed, since it also
     finds words that are no credentials.
     """
-    flat, plain, offsets = _normalized(text)
+    flat, offsets = _flat(text)
     places = list(_by_rules(flat))
     if strict:
         last = len(rules.table())
         places += [(start, end, last) for start, end in values.random_words(flat)]
-        places += [(start, end, last + 1) for start, end in stated.stated_secrets(flat, plain)]
+        places += [(start, end, last + 1) for start, end in stated.stated_secrets(flat)]
     merged = _merge(flat, places) if places else []
     return [Span(offsets[start], offsets[end - 1] + 1, rule) for start, end, rule in merged]
 
@@ -126,7 +126,7 @@ def find(text: str, *, strict: bool = False) -> list[Span]:
 @lru_cache(maxsize=8)  # it is called for a new record twice: for the check, and for the cache
 def is_in(text: str) -> bool:
     """Return whether a text has a credential; the search stops at the first one."""
-    flat = _normalized(text).flat
+    flat, _ = _flat(text)
     return any(start < end and "\0" not in flat[start:end] for start, end, _ in _by_rules(flat))
 
 
@@ -176,13 +176,12 @@ def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:
         yield number
 
 
-def _normalized(text: str) -> Normalized:
-    """Return a text in ASCII, with NUL characters in place of the marks of earlier redactions."""
-    normalized = normalize(text)
-    if not any(mark in normalized.flat for mark in _MARKS):
-        return normalized
-    flat = mark_pattern().sub(lambda match: "\0" * len(match[0]), normalized.flat)
-    return normalized._replace(flat=flat)
+def _flat(text: str) -> tuple[str, Sequence[int]]:
+    """Return a text in ASCII, with NUL characters in place of the marks of earlier redactions, and `fold`'s places."""
+    flat, places = fold(text)
+    if any(mark in flat for mark in _MARKS):
+        flat = mark_pattern().sub(lambda match: "\0" * len(match[0]), flat)
+    return flat, places
 
 
 @cache
@@ -225,6 +224,7 @@ def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _rules_for(part: str, lower: str) -> list[CredentialRule]:
+    """Return the rules with a word that occurs in a part of a text; `lower` is that part in lower case."""
     by_start, short, capitals = _by_word()
     rules: dict[int, CredentialRule] = {}
     data = lower.encode("ascii")
@@ -288,6 +288,7 @@ _OTHER_VALUE = lazy_regex(
 
 
 def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool) -> tuple[int, int] | None:
+    """Return the start and end of the credential in a match; None if the check for the rule's kind rejects it."""
     if rule.kind == rules.TOKEN:
         return _token_span(flat, rule, match)
     start, end = match.span(match.lastindex or 0)
@@ -343,12 +344,13 @@ def _is_unmistakable(rule: CredentialRule, token: str) -> bool:
 
 
 def _is_sample(token: str) -> bool:
+    """Return whether a token is only an example, such as one that ends in EXAMPLE."""
     low = token.lower()
     return any(word in low for word in ("xxxx", "example", "****", "....", "your-", "your_", "redacted", "placeholder"))
 
 
 def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
-    """In code a value without quotes ends at a comma or bracket, after `NAME=` in a shell at the next blank."""
+    """Return the end of a value without quotes: in code a comma or bracket, after `NAME=` in a shell the next blank."""
     value = flat[start:end]
     name = flat[match.start() : match.end("rest")]
     if flat[start - 1 : start] == "=" and name.isupper():
@@ -359,7 +361,7 @@ def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
 
 
 def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: str) -> bool:
-    """Examples and constants often have a password that repeats the name of its user or variable."""
+    """Return whether a password only repeats the name of its user or variable, as examples and constants do."""
     before = flat[match.start() : match.start(match.lastindex or 0)]
     if rule.kind == rules.VARIABLE:
         if flat[match.start(match.lastindex or 0) - 1] == "`" and " " in value:
@@ -374,11 +376,13 @@ def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: s
 
 
 def _qualifier(flat: str, end: int) -> str:
+    """Return the part of an identifier before `end`, at most 60 characters."""
     text = flat[max(0, end - 60) : end]
     return text[len(text.rstrip(_IDENTIFIER)) :]
 
 
 def _merge(flat: str, spans: list[tuple[int, int, int]]) -> list[Span]:
+    """Merge overlapping candidates into spans, each with the name of the earliest rule in the table."""
     names = [*(rule.name for rule in rules.table()), RANDOM, STATED]
     merged: list[tuple[int, int, int]] = []
     valid = (span for span in spans if span[0] < span[1] and "\0" not in flat[span[0] : span[1]])

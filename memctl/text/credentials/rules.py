@@ -31,10 +31,6 @@ _KEYS = (
 )
 _NAME = rf"(?:secret(?:[_.-]?(?:access[_.-]?)?key)?(?:[_.-]?base)?|token|(?:{_KEYS})[ _.-]?key|credentials?)"
 _ANY = rf"(?:pass(?:word|wd|phrase|code|wort)?|pwd|{_NAME})"
-_FOREIGN = (
-    r"(?:kennwort|contrasena|(?:mot|phrase)[ ]de[ ]passe|(?<![a-z])senha|wachtwoord|\bhaslo|sifre(?:si)?"
-    r"|losenord(?:et)?|jelszo|\bheslo|salasana|adgangskoden?|\bparola|\bmat[ ]khau)"
-)
 _VARIABLE = (
     r"(?:[A-Z0-9]{1,30}_){0,8}(?:[A-Z0-9]{0,30}SECRET(?:_ACCESS)?(?:_KEY)?(?:_BASE)?|[A-Z0-9]{0,30}TOKEN"
     rf"|[A-Z0-9]{{0,30}}(?:{_KEYS.upper()})_?KEY)"
@@ -47,7 +43,6 @@ _PARTS = {
     "<value>": _VALUE,
     "<name>": _NAME,
     "<any>": _ANY,
-    "<foreign>": _FOREIGN,
     "<NAME>": _VARIABLE,
     "<PASS>": _PASSWORD_VARIABLE,
 }
@@ -91,6 +86,7 @@ class CredentialRule:
 
 
 def _behind(match: re.Match[str]) -> str:
+    """Return a pattern for a word that follows one of some other words, directly or after a space or sign."""
     word = match[1]
     places = (f"(?<={before}{word})|(?<={before}[ _.-]{word})" for before in match[2].split("|"))
     return f"{word}(?:{'|'.join(places)})"

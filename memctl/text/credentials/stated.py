@@ -13,16 +13,12 @@ import memctl.text.credentials.values as values
 from memctl.text.lazy_regex import lazy_regex
 
 # Between what a value is called and the value: a few words, and a verb or a sign.
-_IS = r"(?:[ \t]+(?:for|of|to|on|at|in|furs?|fuer|der|de[ls]?|d[aou]|pour|para)"
-_IS += r"(?:[ \t]+[\w.@'-]{1,30}){1,4})?[\"'`*)]{0,3}"
-_IS += r"(?:[ \t]*(?:[:=]|->)"
-_IS += r"|[ \t]+(?:is|was|are|ist|lautet|est?|e|je|remains|becomes|will be|set to|changed to):?)?[ \t]+"
+_IS = r"(?:[ \t]+(?:for|of|to|on|at|in)(?:[ \t]+[\w.@'-]{1,30}){1,4})?[\"'`*)]{0,3}"
+_IS += r"(?:[ \t]*(?:[:=]|->)|[ \t]+(?:is|was|are|ist|lautet|remains|becomes|will be|set to|changed to))?[ \t]+"
 _IS += r"(?:now|still|again|always|just)?[ \t]*[\"'`*(]{0,3}"
 _PHRASE = lazy_regex(
-    rf"\b(?:pass[ -]?(?:phrase|word|code|wort)s?|kennwort|(?:mot|phrase) de passe|contrasena|senha|haslo|heslo"
-    rf"|jelszo|wachtwoord|losenord|(?:seed|secret|recovery|backup|mnemonic)[ -]?(?:phrase|words)"
-    rf"|mnemonic)\b{_IS}((?:[a-z]{{3,12}}[ \t,-]{{1,2}}){{3,24}}[a-z]{{3,12}})"
-    r"(?=[\"'`*).,;!?]|[ \t]*(?:$|\n)|[ \t]+[-|?])",
+    rf"\b(?:pass[ -]?(?:phrase|word|code|wort)s?|kennwort|(?:seed|secret|recovery|backup|mnemonic)[ -]?(?:phrase|words)"
+    rf"|mnemonic)\b{_IS}((?:[a-z]{{3,12}}[ \t,-]{{1,2}}){{3,24}}[a-z]{{3,12}})(?=[\"'`*).,;!?]|[ \t]*(?:$|\n))",
     re.IGNORECASE,
 )
 _CODE = lazy_regex(
@@ -38,12 +34,6 @@ _LOGIN = lazy_regex(
     r"|account|credentials?|creds|users?)\b(?:[ \t]+(?:to|at|on|into|via)[ \t]+[\w.:/-]{1,60}){0,2}"
     r"(?:[ \t]+(?:as|for|is|are|with|user))?[ \t:]+[\"'`]?[\w.@+-]{2,40}[\"'`]?(?:,|[ \t]+(?:with|using|and|by))"
     r"(?:[ \t]+(?:the|my|our|its|this)){0,1}(?:[ \t]+pass(?:word|phrase|code)?)?[ \t:]+[\"'`]?([^\s\"'`<>]{6,100})",
-    re.IGNORECASE,
-)
-_BEFORE_NAME = lazy_regex(
-    r"(?<![^\s\"'`])([^\s\"'`<>]{6,100})[\"'`]?[ \t]+(?:as|is|was)[ \t]+"
-    r"(?:(?:the|my|our|its|his|her|your|a|new|current|old)[ \t]+){1,3}"
-    r"(?:[\w-]{1,20}[ \t]+)?(?:pass(?:word|phrase|code)|kennwort)(?![\w-])",
     re.IGNORECASE,
 )
 _HEXADECIMAL = r"(?:0x)?((?:[0-9a-f]{2}){16}|(?:[0-9a-f]{2}){24}|(?:[0-9a-f]{2}){32}|(?:[0-9a-f]{2}){48,64})(?![\w-])"
@@ -69,58 +59,22 @@ required optional missing invalid needs need should would could does did via per
 about after before again without between under over each every both either neither because since until while
 password passphrase passwort secret phrase key file user token der die das und ist nicht mit von ein eine wird im
 string value default empty example prompt prompts screen option flag field input variable
-les des une est pas pour que qui dans par sur los las una con por para como das dos uma nao sem jest nie
-при для это что как или под над без она они все слово слова слов которая которые
 """
-# A password that is one word of another script, or a clause of a script without blanks.
-_LETTER = r"(?:[^\W\d_A-Za-z]|[\u0900-\u0eff])"
-_OTHER_SCRIPT = lazy_regex(
-    rf"(?:pass(?:word|wd|phrase|code|wort)?|pwd)[\"']?[ \t]?[:=][ \t]{{0,2}}[\"']?({_LETTER}{{4,24}})"
-    r"(?=[\"'.,;!?)。、]|\s*(?:$|\n)|[ \t]+[-|…])",
-    re.IGNORECASE,
-)
-# What such a word says of passwords: adjectives and verbs.
-_DESCRIPTION = lazy_regex(
-    "(?:[ыио]й|ая|ое|ые|[её]н[аоы]?|ан[аоы]?|ся|те|ть|но)$"  # noqa: RUF001
-    "|[请請必须須需输輸错錯误誤至最位未已忘]|[不无無][能得可一匹正符对效需]|入力|文字|加密|を|存储"
-    "|設定|设置|保存|ください|ます|まし|입력|필수|세요|합니다|됩니다|습니다|않|מוצפ|חובה|مطلوب|υποχρεωτικ|จำเป็น|กรุณา|अनिवार्य|^строк|^обяз"
-)
-_WORDS = (
-    "pass",
-    "pwd",
-    "phrase",
-    "mnemonic",
-    "kennwort",
-    "seed",
-    "contrase",
-    "senha",
-    "haslo",
-    "heslo",
-    "jelszo",
-    "wachtw",
-    "losenord",
-)
+_WORDS = ("pass", "phrase", "mnemonic", "kennwort", "seed")
 _CODES = ("pin", "puk", "cv", "otp", "tan", "code", "combination")
 _LOGINS = ("log", "sign", "auth", "connect", "ssh", "account", "cred", "user")
 _KEYS = ("crypt", "secret", "seed", "private", "master", "signing", "hmac", "aes", "wallet", "shared", "session")
 
 
-def stated_secrets(text: str, plain: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end offsets of the secrets that sentences of a text state; some may overlap.
-
-    `text` is in ASCII, and `plain` the same with letters of other scripts (`normalization.Normalized`).
-    """
+def stated_secrets(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end offsets of the secrets that sentences of a text state; some may overlap."""
     lower = text.lower()
     if any(word in lower for word in _WORDS):
-        phrases = (match.span(1) for match in _PHRASE.finditer(text))
-        yield from (span for span in phrases if _is_phrase(plain[slice(*span)]))
-        words = (match.span(1) for match in _OTHER_SCRIPT.finditer(plain)) if not plain.isascii() else ()
-        yield from (span for span in words if not _DESCRIPTION.search(plain[slice(*span)]))
-        yield from _passwords(_BEFORE_NAME, text)
+        yield from (match.span(1) for match in _PHRASE.finditer(text) if _is_phrase(match[1]))
     if any(word in lower for word in _CODES):
         yield from (match.span(1) for match in _CODE.finditer(text) if _is_code(match[1]))
     if any(word in lower for word in _LOGINS):
-        yield from _passwords(_LOGIN, text)
+        yield from _logins(text)
     if any(word in lower for word in _KEYS):
         for match in _KEY.finditer(text):
             group = match.lastindex or 0
@@ -136,21 +90,21 @@ def _is_code(value: str) -> bool:
 
 
 def _is_phrase(value: str) -> bool:
-    """Words may be a passphrase if they are no sentence, and none of them is an inflected verb."""
-    words = re.findall(r"\w+", value.lower())
-    return not any(word in _COMMON.split() or (len(word) > 4 and word.endswith(("ed", "ing", "ся"))) for word in words)
+    """Return whether words may be a passphrase: no sentence, and none of them an inflected verb."""
+    words = re.split(r"[^a-z]+", value.lower())
+    return not any(word in _COMMON.split() or (len(word) > 4 and word.endswith(("ed", "ing"))) for word in words)
 
 
-def _passwords(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of passwords: `log in as ada with hunter42x`, `hunter42x is the password`."""
-    for match in pattern.finditer(text):
+def _logins(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of passwords behind the name of a user: `log in as ada with hunter42x`."""
+    for match in _LOGIN.finditer(text):
         value = match[1].rstrip(".,;:!?)")
         if values.is_setting(value, quoted=False) or values.is_in_prose(value, quoted=False):
             yield match.start(1), match.start(1) + len(value)
 
 
 def _is_card(value: str) -> bool:
-    """A card's number has a checksum (ISO/IEC 7812); samples do not count."""
+    """Return whether digits are the number of a payment card, by their checksum (ISO/IEC 7812), and not a sample."""
     digits = [int(sign) for sign in value if sign.isdigit()]
     doubled = (digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2])
     is_valid = (sum(digits[::-2]) + sum(doubled)) % 10 == 0

@@ -135,7 +135,7 @@ def _is_of_words(word: str) -> bool:
 
 
 def _is_path_word(text: str, start: int, word: str) -> bool:
-    """A word with slashes is a path or part of a URL if it begins as one, or has a part of words."""
+    """Return whether a word with slashes is a path or a part of a URL: it begins as one, or has a part of words."""
     if text[start - 1 : start] in ("/", ".", "~", "@"):
         return True
     parts = (part for part in word.split("/") if _PATH_NAME.fullmatch(part))
@@ -149,7 +149,7 @@ _LONG_PHRASE, _FEWEST_WORDS = 15, 3  # characters and words of a passphrase of w
 _FEWEST_CHANGES = 3  # changes from letters to digits or back in a key, at least
 _LONGEST_PARTICLE = 3  # letters of words such as the, and, for, which names contain and passphrases do not
 _FEWEST_SIGNS = 3  # signs in a key of letters, digits and signs, at least
-_SIGNS = frozenset("!@#%^&*+~$=")  # signs that words do not contain
+_SIGNS = frozenset("!@#%^&*+~$=")  # signs that words do not contain; `?` stands for letters beyond ASCII
 _COUNTING = "0123456789012345678901234567890"  # sample values end with digits in this order
 _SENTENCE_END = ".,;:!?)"
 _WORDS = (
@@ -163,12 +163,12 @@ _WORDS = (
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """The patterns are compiled for the first value."""
+    """Return the patterns by which values are judged, by name; they are compiled for the first value."""
     shapes = {
         # Empty, <x>, {x}, $X, ${{ x }}, %s, @X@, xxxx, one character again and again; and words that say so themselves.
         # Variables with blanks or signs of a path around them, YAML's tags, Symfony's %env(X)%.
         "placeholder": r"[\W_]*|[<\[({].*|.*[>}]|\$[\w{(].*|[\s/.:-]*\${1,2}[a-z_]\w*[\s/.:-]*"
-        r"|%\w+%?|%\w+[(\[].*[)\]]\w*%|@\w+@|!\w+|[xo*._-]+|(.)\1*",
+        r"|%\w+%?|%\w+[(\[].*[)\]]\w*%|@\w+@|!\w+|[x*._-]+|(.)\1*",
         "hint": r"os\.environ|process\.env|\$\{|\{\{|\{[\w.:]*(?:\}|$)|x{4}|(?:^|[-_])x{3,}(?:$|[-_])|\*{3}|\.{3}|\0"
         r"|test[-_](?:key|token|secret)|example|change[-_ ]?(?:me|this|it)|placeholder"
         r"|redact|blanked|dummy|replace|fill[-_ ]?in|insert"
@@ -187,7 +187,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         r"|[A-Z]{3}-\d{4}-\d\d-\d\d-(?:\d{3,}|[a-z]\w{3}-\d+)\W?"  # records
         r"|v?\d+(?:\.\d+)+.*|\d{4}-\d\d-\d\d.*|-{1,2}[a-z].*"
         r"|(?:sha|md|[hr]s|es|aes|rsa|base|utf|oauth|https?|tls|ssl|ed|argon|pbkdf|u?int|float|ipv|ec|web\w{0,4}|log|\w)"
-        r"[-_]?\d{1,5}(?:\.\d{1,3})*(?:[-_]?[a-z]{0,6}\d{0,3})?",
+        r"[-_]?\d{1,5}(?:[-_]?[a-z]{0,6}\d{0,3})?",
         # In prose: digits with a unit, hashes and ids, snake case, terms with a digit at their end, calls and options.
         "code": r"[\d.,]+[a-z%]{0,6}|[0-9a-f]{7,64}=?|[a-z0-9]+(?:_[a-z0-9]+)+"
         r"|(?:[a-z]{4,}\d{1,4})+[a-z]*|[a-z]+\d{1,4}|[A-Z]{2,4}-[\d-]+(?:[a-z]\w{3}-\d+)?|.*[(\[{=<>].*"
@@ -365,14 +365,18 @@ def _stripped(value: str, quoted: bool) -> str:
 
 
 def _may_be_secret(value: str, quoted: bool) -> bool:
+    """Return whether a value is not a placeholder, code, a sentence, or the name of a file or an algorithm."""
     if " " in value or is_placeholder(value) or _patterns()["name"].fullmatch(value):
         return False
     if quoted:
         return True
+    if "/" in value and "?" in value:
+        return False  # a path with letters beyond ASCII, for which `?` stands
     return _patterns()["expression"].fullmatch(value) is None and ("/" not in value or is_random(value))
 
 
 def _is_sample_login(value: str) -> bool:
+    """Return whether a value is base64 of a user and a placeholder, as in an example of basic authentication."""
     try:
         user, colon, password = b64decode(value, validate=True).decode("ascii").partition(":")
     except ValueError:

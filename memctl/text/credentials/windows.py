@@ -27,9 +27,7 @@ _SECRETS = ("pass", "pw", "secret", "token", "key", "auth", "cred")
 _PASSWORDS = ("pass", "pw")  # names whose values need no digit
 _KEY_LINES = ("key-----", "key -----", "key block", "key-file-")  # the ends of lines with which private keys begin
 _PHRASES = (  # separated by bars
-    "identified|mnemonic|phrase|seed words|recovery words|"
-    "kennwort|contrase|senha|wachtwoord|haslo|sifre|losenord|jelszo|heslo|"
-    "salasana|adgangskode|parola|mat khau|"
+    "identified|mnemonic|phrase|kennwort|contrase|senha|wachtwoord|has?|?ifre|senord|jelsz|heslo|salasana|adgangskode|"
     "/user:|sqlplus|rediscli_auth|net user|"
     "vault |cargo |rabbitmqctl|freerdp|psk|rar |--encrypt|http-basic|jwt.|secretsmanager|securestring|"
     "keyvault|--body|--stdin|--data-file=-|secret set|secret put|secret create|jdbc:oracle|ssh-keygen|"
@@ -38,12 +36,13 @@ _PHRASES = (  # separated by bars
     "credentials("
 )
 _PIECE, _LONGEST_PHRASE = 65_536, 20  # characters
-_LOGINS = ("cred", "login", "log in", "account", "zugang")  # with a sign between a name and its password
+_LOGINS = ("cred", "login", "log in", "account")  # with a sign between a name and its password
 _PARTED = re.compile(r"[/:,][^/]")
 
 
 @cache
 def _harmless() -> re.Pattern[bytes]:
+    """Return the pattern of long words that are no credentials: names of several words, paths, times, UUIDs."""
     return re.compile(
         rb"(?:%b[/._:=@-])*%b|\d{4}-\d\d-\d\dT[\d:]+Z?|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}" % (_NAME, _NAME)
     )
@@ -51,6 +50,7 @@ def _harmless() -> re.Pattern[bytes]:
 
 @cache
 def _hints() -> dict[str, re.Pattern[str]]:
+    """Return the patterns that hint at a secret: a name and a value near it, or a value without a name."""
     shapes = {
         # Behind a name: a word with a digit, or a sign and up to two words.
         "value": r"[a-z_]{0,20}[ \t]{1,2}[\"'`]?((?=[^\s]{0,39}\d)[^\s\"'`\\]{5,40})"
@@ -69,8 +69,8 @@ def _hints() -> dict[str, re.Pattern[str]]:
 def windows(flat: str, lower: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end offsets of those parts of a text that may have a credential.
 
-    A part consists of whole lines, or is a piece of a long line; such pieces overlap. `flat` is the text in ASCII
-    (`normalization`), and `lower` is `flat` in lower case.
+    A part consists of whole lines, or is a piece of a long line; such pieces overlap. `flat` is the text with `?` in
+    place of every character outside of ASCII, and `lower` is `flat` in lower case.
     """
     done = first = last = 0
     for place in sorted(_places(flat, lower)):
@@ -119,7 +119,11 @@ def _places(flat: str, lower: str) -> Iterator[int]:
 
 
 def _phrases_in(lower: str) -> Iterator[str]:
-    """The phrases are searched in the text's distinct words, which are much shorter than the text."""
+    """Return the phrases whose words all occur in a text.
+
+    The phrases are searched in the text's distinct words, which are much shorter than the text. The words are collected
+    from pieces that overlap by the length of the longest phrase.
+    """
     words: set[str] = set()
     for start in range(0, len(lower), _PIECE):
         words.update(lower[start : start + _PIECE + _LONGEST_PHRASE].split())
@@ -128,7 +132,7 @@ def _phrases_in(lower: str) -> Iterator[str]:
 
 
 def _lines_of_block(text: str, start: int) -> Iterator[int]:
-    """A variable's declaration in Terraform has up to 4 further lines."""
+    """Yield the offsets of the next 4 lines, as many as a variable's declaration in Terraform has."""
     for _ in range(_BLOCK_LINES):
         start = text.find("\n", start) + 1
         if not start:

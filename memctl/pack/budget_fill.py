@@ -305,7 +305,7 @@ def _with_longer_list(writer: PackText, budget: int, made: _Made) -> _Made:
     each = writer.titles.of("x" * (left_out.TITLE // 2))
     if not made.taken.has_list or not 0 < plan.number < len(lines) or budget - made.tokens < 2 * each:
         return made
-    write = cache(partial(_written, writer, made.taken, made.left, is_short=plan.is_short))
+    write = cache(partial(_written, writer, made.taken, made.left, form=plan.form))
     return write(most_within(lambda number: write(number).tokens, budget, len(lines), plan.number, each))
 
 

@@ -11,9 +11,10 @@ each is written and counted once:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from functools import cache, partial
-from itertools import chain, islice
+from itertools import chain, islice, product
 
 import msgspec
 
@@ -39,10 +40,13 @@ _NAMED = 3  # titles of items that are too large for the budget, at the beginnin
 _TITLES_SHARE = 0.2  # of the budget for the titles of items of the rank FIRST that are not whole
 # Tokens that the titles of leading items may have in a small pack, and share of any that those of urgent ones may have.
 _LEADING_TITLES, _URGENT_SHARE = 200, 1 / 3
+_TITLES_FROM = 300  # tokens from which on no title of an important item gives way to a text
+_ESSENTIAL_SHARE = 0.2  # of the budget that is chosen for essential notes
 # Tokens from which on items of the rank SECOND have room to themselves, and up to which share. In less, one or two of
 # the most important records fill the pack.
 _WORK_FROM, _WORK_SHARE = 600, 1 / 3
 _NAMES_FROM = 1_000  # tokens from which on the titles of other items have room before the most important are whole
+_BETWEEN = 2  # tokens that separate an item from the next one
 
 
 class Pack(msgspec.Struct, frozen=True):
@@ -122,9 +126,9 @@ class _Made(msgspec.Struct, frozen=True):
     tokens: int
 
 
-def _written(writer: PackText, taken: Taken, left: Left, lines: int, *, is_short: bool = False) -> _Made:
-    """Write a pack with `lines` lines of what is left out, short ones or whole ones."""
-    text = writer.text(taken, left, lines, is_short=is_short)
+def _written(writer: PackText, taken: Taken, left: Left, lines: int, form: left_out.Form = left_out.FORMS[0]) -> _Made:
+    """Write a pack with `lines` lines of what is left out, in a form."""
+    text = writer.text(taken, left, lines, form)
     return _Made(taken, left, text, writer.count(text))
 
 
@@ -164,7 +168,7 @@ def _take(writer: PackText, budget: int) -> Taken:
     taken.has_others = others <= min(room, _NOTES_SHARE * budget)
     room -= others if taken.has_others else 0
     for item in writer.of_rank(SECOND):
-        cost = writer.room_of(item) + writer.note_cost(item)
+        cost = writer.cost(item) + _BETWEEN + writer.note_cost(item)
         if cost <= room:
             room -= cost
             taken.whole.append(item)
@@ -178,16 +182,34 @@ def _take_first(writer: PackText, budget: int, taken: Taken) -> float:
     later = [item for item in writer.of_rank(SECOND) if writer.is_urgent(item)]
     alone, room = _rooms(writer, budget, items)
     if items:
-        urgent = sum(writer.title_cost(item) for item in (*items, *later) if writer.is_urgent(item))
-        others = (item for item in items if writer.is_leading(item) and not writer.is_urgent(item))
-        leading = urgent + sum(map(writer.title_cost, others))
+        by_key = {item.key: item for item in (*items, *later)}
+        ordered = fair_share.in_turn([_candidate(writer, item) for item in items])
+        named_only = [_candidate(writer, item) for item in later]
+        leading = sum(each.title for each in (*ordered, *named_only) if each.lead or each.is_urgent)
+        urgent = sum(each.title for each in (*ordered, *named_only) if each.is_urgent)
         most = max(min(leading, _LEADING_TITLES), min(urgent, _URGENT_SHARE * budget))
         most = min(most, budget - writer.frame_cost((), ()))  # with titles alone there are no parts
-        ordered, for_titles = fair_share.in_turn(writer, items), max(_TITLES_SHARE * budget, most)
-        taken.whole, taken.titles = fair_share.choose(writer, ordered, later, room, alone, for_titles)
+        choice = fair_share.choose(ordered, named_only, room, alone, max(_TITLES_SHARE * budget, most))
+        taken.whole = [by_key[key] for key in choice.whole]
+        taken.titles = [by_key[key] for key in choice.titled]
     else:
         taken.titles = [item for item in writer.ordered if writer.is_too_large(item)][:_NAMED]
-    return alone - sum(map(writer.room_of, taken.whole)) - sum(map(writer.title_cost, taken.titles))
+    spent = sum(writer.cost(item) + _BETWEEN for item in taken.whole)
+    return alone - spent - sum(writer.title_cost(item) for item in taken.titles)
+
+
+def _candidate(writer: PackText, item: Item) -> fair_share.Candidate:
+    part, has_text = writer.part_of(item), bool(item.body.strip())
+    return fair_share.Candidate(
+        item.key,
+        writer.cost(item) + _BETWEEN,
+        writer.title_cost(item),
+        part.counted and has_text,
+        part.shortest_first,
+        item.weight if writer.is_leading(item) else 0,
+        has_text,
+        writer.is_urgent(item),
+    )
 
 
 def _rooms(writer: PackText, budget: int, items: Sequence[Item]) -> tuple[float, float]:
@@ -200,7 +222,7 @@ def _rooms(writer: PackText, budget: int, items: Sequence[Item]) -> tuple[float,
     essential, others = writer.notes_costs
     if draft.keeps_notes:
         return alone - essential, alone - essential
-    kept = essential + min(others, _NOTES_SHARE * budget)
+    kept = min(essential, _ESSENTIAL_SHARE * budget) + min(others, _NOTES_SHARE * budget)
     kept += min(draft.reserve, _WORK_SHARE * budget, max(0.0, (budget - _WORK_FROM) / 2))
     kept += min(_names_room(writer, budget), max(0.0, (budget - _NAMES_FROM) / 2))
     return alone, alone - kept
@@ -217,7 +239,7 @@ def _names_room(writer: PackText, budget: int) -> float:
     most = writer.draft.all_named * budget
     if len(lines) * writer.titles.least > most:
         return writer.draft.lines * budget
-    longest, shortest = (left_out.spent(lines, writer.titles, is_short=is_short) for is_short in (False, True))
+    longest, shortest = (left_out.spent(lines, writer.titles, form) for form in (left_out.FORMS[0], left_out.FORMS[-1]))
     return min(longest, most) if shortest <= most else max(writer.draft.lines * budget, 2 * most - shortest)
 
 
@@ -233,7 +255,7 @@ def _take_rest(writer: PackText, budget: int, taken: Taken, room: float) -> None
     def take(item: Item, part: PackPart) -> bool:
         nonlocal room
         freed = writer.title_cost(item) if item.id in listed or item.key in titled else 0
-        cost = writer.room_of(item) - freed
+        cost = writer.cost(item) + _BETWEEN - freed
         if cost > room or (part.limit and cost > limits[part.name]):
             return False
         room -= cost
@@ -243,18 +265,17 @@ def _take_rest(writer: PackText, budget: int, taken: Taken, room: float) -> None
         return True
 
     def is_new(item: Item) -> bool:
-        return item.kind == "file" or not item.has_text or item.body not in bodies
+        return item.kind == "file" or not item.body.strip() or item.body not in bodies
 
     for item in writer.ordered:
-        # Of the rank FIRST those that are not named at all wait, or a greater budget would lose them.
-        waits = writer.part_of(item).rank == FIRST and not (item.key in titled and item.has_text)
-        if item.key not in keys and not waits and is_new(item):
+        if item.key not in keys and _may_fill(writer, item, titled) and is_new(item):
             take(item, writer.part_of(item))
+    least = _least_waiting(writer, taken)
     misses = repeats = 0
     for item in writer.further():
-        if room < _ITEM or misses >= _MISSES or repeats >= _BUILT:
+        if room < _ITEM or least <= room or misses >= _MISSES or repeats >= _BUILT:
             break
-        if item.key in writer.same or not item.has_text or not is_new(item):
+        if item.key in writer.same or not item.body.strip() or not is_new(item):
             repeats += 1
         elif take(item, writer.draft.rest):
             misses = repeats = 0
@@ -262,13 +283,39 @@ def _take_rest(writer: PackText, budget: int, taken: Taken, room: float) -> None
             misses += 1
 
 
+def _may_fill(writer: PackText, item: Item, titled: Collection[str]) -> bool:
+    """Return whether an item may take room that happens to be left: a greater budget must not lose it by that.
+
+    Of the rank FIRST these are items with a text that are named otherwise, but none of those that are counted.
+    """
+    part = writer.part_of(item)
+    return part.rank != FIRST or (item.key in titled and not part.counted and bool(item.body.strip()))
+
+
+def _least_waiting(writer: PackText, taken: Taken) -> float:
+    """Return the room that no item of `others` may take: what the shortest missing item with a rank would need.
+
+    It is 0 while not even the titles of the most important ones have room.
+    """
+    if _is_unnamed(writer, taken):
+        return 0
+    keys = {item.key for item in taken.whole}
+    missing = [item for item in (*writer.of_rank(FIRST), *writer.of_rank(SECOND)) if item.key not in keys]
+    return min((writer.cost(item) for item in missing if item.body.strip()), default=math.inf)
+
+
+def _is_unnamed(writer: PackText, taken: Taken) -> bool:
+    """Return whether an item of the rank FIRST has no room even for its title, so that no other is listed."""
+    keys = {item.key for item in (*taken.whole, *taken.titles)}
+    return any(item.key not in keys for item in writer.of_rank(FIRST))
+
+
 def _lines_plan(writer: PackText, budget: int, taken: Taken, lines: Sequence[OmittedItem]) -> left_out.ListPlan:
     """Return which titles the list of what is left out may have beside items; none while an important one has none."""
-    keys = {item.key for item in (*taken.whole, *taken.titles)}
-    if taken.whole and any(item.key not in keys for item in writer.of_rank(FIRST)):
-        return left_out.ListPlan(0, False, 0.0)
-    all_named, share = (writer.draft.all_named, writer.draft.lines) if taken.whole else (1.0, 1.0)
-    return left_out.plan(lines, writer.titles, all_named * budget, share * budget, writer.draft.least_lines)
+    if _is_unnamed(writer, taken):
+        return left_out.ListPlan()
+    shares = writer.draft.all_named * budget, writer.draft.lines * budget
+    return left_out.plan(lines, writer.titles, *shares, writer.draft.least_lines)
 
 
 def _fitted(writer: PackText, budget: int, form: str, taken: Taken) -> _Made:
@@ -289,8 +336,10 @@ def _with_most_lines(writer: PackText, budget: int, taken: Taken) -> _Made:
     left = writer.left(taken)
     lines = left.lines
     plan = _lines_plan(writer, budget, taken, lines)
+    if not taken.whole and plan.number:
+        plan = left_out.plan(lines, writer.titles, budget, budget, 0)  # there may be nothing but titles
     number = plan.number if taken.has_list else 0
-    write = cache(partial(_written, writer, taken, left, is_short=plan.is_short))
+    write = cache(partial(_written, writer, taken, left, form=plan.form))
     is_all = number == len(lines) and len(taken.whole) > taken.settled
     if number and not is_all and write(number).tokens > budget:
         each = writer.titles.of("x" * (left_out.TITLE // 2))
@@ -310,13 +359,23 @@ def _with_longer_list(writer: PackText, budget: int, made: _Made) -> _Made:
 
 
 def _single(writer: PackText, budget: int, taken: Taken) -> Taken | None:
-    """Return a pack of one item, which is better than notes and a list alone; None if no item fits."""
+    """Return a pack of one item, which is better than notes and a list alone; None if no item fits.
+
+    Titles before all others give way only in the smallest packs, if they are of items without text, to one of their
+    weight.
+    """
     if not taken.has_notices:
         return None
+    heaviest = max((item.weight for item in taken.titles), default=0)
     base = msgspec.structs.replace(taken, settled=1, has_others=False, has_essential=writer.draft.keeps_notes)
     for item in islice(chain(writer.ordered, writer.draft.items(), writer.further()), _BUILT):
-        for has_project in (True, False) if writer.cost(item) < budget else ():
-            single = msgspec.structs.replace(base, whole=[item], has_project=has_project)
+        if writer.cost(item) >= budget:
+            continue
+        has_rival = any(other.body.strip() for other in taken.titles if other is not item)
+        gives_way = budget < _TITLES_FROM and item.body.strip() and item.weight >= heaviest and not has_rival
+        titles = [taken.titles, *([[]] if gives_way else [])]
+        for kept, has_project in product(titles, (True, False)):
+            single = msgspec.structs.replace(base, whole=[item], titles=kept, has_project=has_project)
             if _written(writer, single, writer.left(single), 0).tokens <= budget:
                 return single
     return None

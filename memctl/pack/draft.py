@@ -58,11 +58,6 @@ class Item(msgspec.Struct, frozen=True):
         """Whether the item is a decision that nobody has accepted yet."""
         return ("status", PROPOSED) in self.facts
 
-    @property
-    def has_text(self) -> bool:
-        """Whether the item has more than a title."""
-        return bool(self.body.strip())
-
     def fields(self) -> list[ItemField]:
         """Return the texts and lists of the body, each with its heading, "" for a text before the first heading."""
         if self.kind == "file":
@@ -91,6 +86,8 @@ class PackPart(msgspec.Struct, frozen=True):
     - `limit` is the largest number of tokens for the part's items, 0 for no limit.
     - `rank` says which items get room first: those of parts with the rank 1, then those with 2, then those with 0.
     - `shortest_first` says that short items of the part get room before long ones. It matters only for the rank 1.
+    - `counted` says that a larger budget must not reduce the number of the part's items that are whole. Only items at
+      the front of the pack (`PackDraft.leading`) may take their room. It matters only for the rank 1.
     """
 
     name: str
@@ -99,6 +96,7 @@ class PackPart(msgspec.Struct, frozen=True):
     limit: int = 0
     rank: int = 0
     shortest_first: bool = False
+    counted: bool = False
 
 
 class PackNote(msgspec.Struct, frozen=True):

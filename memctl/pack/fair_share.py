@@ -1,78 +1,125 @@
 """Choose which of the most important items of a pack are included whole, and which only by title.
 
 A person who gives a larger budget must not lose an item: what a smaller budget names, a larger one names at least by
-title. Two rules ensure this:
+title. Four rules ensure this:
 
-- Items that belong to the front of the pack mostly come first, the heaviest before the others. Items much longer than
-  usual come later, so that none takes the room of several others, and those without text are never whole, since their
-  titles say everything.
-- Items are whole in this order until one has no room. Room is kept for the titles of all that follow.
+- Items that belong to the front of the pack (`Candidate.lead`) mostly come first. Items without text are never whole,
+  since their titles say everything.
+- Of the other items, short ones mostly come before long ones, so that no item takes the room of several others.
+- An item that does not fit is skipped, and a shorter item after it may be whole. But the shorter one is whole only if
+  its title has room, too, together with those of all items before it: a larger budget may include the skipped item
+  whole, and then has only the title of the shorter one.
+- Room is kept for all these titles. What they don't need is used only when each of the most important items had its
+  turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil, log2
 from statistics import median_low
-
-from memctl.pack.draft import Item
-from memctl.pack.pack_text import PackText
+from typing import NamedTuple
 
 _USUAL = 2  # times the median: up to this length items come in the order of their importance
 
 
-def in_turn(writer: PackText, items: Sequence[Item]) -> list[Item]:
-    """Return items in the order in which they get room in a pack; the given ones have the most important first.
+class Candidate(NamedTuple):
+    """An item that a pack may include whole or by title.
 
-    Items of up to twice the median length come first, then those of up to four times, eight times and so on, and items
-    without text last. Within each of these groups, items for the front of the pack come first, by their weight, then
-    those of parts with `shortest_first`, by length (rounded up to a power of two), then all others.
+    - `key` identifies the item. `cost` are the tokens of the whole item, and `title` those of its title.
+    - `shortest_first` says that the item gets room before longer ones. `counted` says that the item counts where a
+      larger budget must not reduce the number of whole items. Both are settings of the item's part (PackPart), but
+      `counted` is False for an item without text.
+    - `lead` is the item's weight if the item belongs to the front of the pack, and otherwise 0. Items with a greater
+      `lead` mostly get room first.
+    - `has_text` says whether the item has more than a title; an item without is never whole.
+    - `is_urgent` says that the item's title comes before those of others.
     """
-    usual = _USUAL * median_low([writer.room_of(item) for item in items if item.has_text] or [1])
 
-    def order(item: Item) -> tuple[bool, int, int, bool, int]:
-        lead, is_by_length = writer.lead_of(item), writer.part_of(item).shortest_first
-        step = _doublings(writer.room_of(item), 1) if is_by_length and not lead else 0
-        return not item.has_text, _doublings(writer.room_of(item), usual), -lead, not (lead or is_by_length), step
+    key: str
+    cost: int
+    title: int
+    counted: bool
+    shortest_first: bool
+    lead: int
+    has_text: bool
+    is_urgent: bool = False
 
-    return sorted(items, key=order)
+
+class Choice(NamedTuple):
+    """The keys of the items that a pack includes whole, and of those that it only names by title, each in order."""
+
+    whole: tuple[str, ...]
+    titled: tuple[str, ...]
 
 
-def _doublings(tokens: int, start: int) -> int:
-    """Return how often a length has to be doubled until it is not less than `tokens`."""
-    return max(0, ceil(log2(max(tokens, 1) / start)))
+def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates in the order in which they get room in a pack.
+
+    The given `candidates` have the most important first. In the result, items of up to twice the median length come
+    first, then those of up to four times, eight times and so on, and items without text last. Within each of these
+    groups, items for the front of the pack (`Candidate.lead`) come first, then those with `shortest_first`, by length
+    (rounded up to a power of two), then all others. Among equals, those with `counted` come first.
+    """
+    usual = _USUAL * median_low([candidate.cost for candidate in candidates if candidate.has_text] or [0])
+
+    def order(candidate: Candidate) -> tuple[bool, int, int, bool, int, bool]:
+        step = _doublings(candidate.cost, 1) if candidate.shortest_first and not candidate.lead else 0
+        length = _doublings(candidate.cost, usual)
+        return (
+            not candidate.has_text,
+            length,
+            -candidate.lead,
+            not (candidate.lead or candidate.shortest_first),
+            step,
+            not candidate.counted,
+        )
+
+    return sorted(candidates, key=order)
+
+
+def _doublings(cost: int, start: int) -> int:
+    """Return how often a length has to be doubled until it is not less than `cost`."""
+    return max(0, ceil(log2(max(cost, 1) / max(start, 1))))
 
 
 def choose(
-    writer: PackText, ordered: Sequence[Item], later: Sequence[Item], room: float, alone: float, for_titles: float
-) -> tuple[list[Item], list[Item]]:
-    """Return which items are included whole and which only by title, together in at most `room` tokens.
+    ordered: Sequence[Candidate], later: Sequence[Candidate], room: float, alone: float, for_titles: float
+) -> Choice:
+    """Return which candidates are included whole and which only by title, together in at most `room` tokens.
 
-    `ordered` are the items in the order of `in_turn`. `later` are items that the caller may include whole in other room
-    of the pack; in case it has too little, their titles get room here. All titles together take at most `for_titles` of
-    the tokens. If the first item does not fit into `room`, it may take up to `alone` tokens.
+    `ordered` are the candidates in the order of `in_turn`. `later` are items that the caller may include whole in other
+    room of the pack; in case it has too little, their titles get room here. All titles together take at most
+    `for_titles` of the tokens. If the first candidate does not fit into `room`, it may take up to `alone` tokens.
     """
-    whole: list[Item] = []
-    titles = sum(writer.title_cost(item) for item in (*ordered, *later))
-    for item in ordered:
-        most = room if whole else max(room, alone)
-        others = titles - writer.title_cost(item)
-        cost = writer.room_of(item)
-        if item.has_text and cost + min(for_titles, others) <= most:
-            whole.append(item)
-            room, titles = room - cost, others
-    keys = {item.key for item in whole}
-    waiting = [item for item in (*ordered, *later) if item.key not in keys]
-    waiting.sort(key=lambda item: (-writer.lead_of(item), not writer.is_urgent(item)))
-    return whole, _titled(writer, waiting, for_titles)
-
-
-def _titled(writer: PackText, waiting: Iterable[Item], room: float) -> list[Item]:
-    """Return items from the first on while their titles have room together."""
-    titled: list[Item] = []
-    for item in waiting:
-        room -= writer.title_cost(item)
-        if room < 0:
+    number, spent = 0, 0
+    titles = sum(candidate.title for candidate in (*ordered, *later))
+    for candidate in ordered:
+        most = room if number else max(room, alone)
+        if not candidate.has_text or spent + candidate.cost + min(for_titles, titles - candidate.title) > most:
             break
-        titled.append(item)
-    return titled
+        number, spent, titles = number + 1, spent + candidate.cost, titles - candidate.title
+    left = room - spent - min(for_titles, titles)
+    waiting = sorted(
+        (*ordered[number:], *later),
+        key=lambda each: (-each.lead, not each.is_urgent, each.lead > 0 and not each.counted),
+    )
+    named = list(_titled(waiting, for_titles))
+    keys, fillers = {candidate.key for candidate in named}, list[str]()
+    for candidate in ordered[number:]:
+        if candidate.key not in keys:
+            break
+        if candidate.has_text and candidate.cost <= left:
+            left -= candidate.cost
+            fillers.append(candidate.key)
+    whole = (*(candidate.key for candidate in ordered[:number]), *fillers)
+    return Choice(whole, tuple(candidate.key for candidate in named if candidate.key not in fillers))
+
+
+def _titled(waiting: Sequence[Candidate], room: float) -> Iterator[Candidate]:
+    """Yield candidates from the first on while their titles have room together."""
+    for candidate in waiting:
+        room -= candidate.title
+        if room < 0:
+            return
+        yield candidate

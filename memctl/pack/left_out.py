@@ -15,11 +15,21 @@ from memctl.record.kinds import KINDS
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 
-TITLE, SHORT_TITLE = 80, 36  # characters of a title among others on a line, and on a short line
+TITLE = 80  # characters of a title among others on a line
 
 _SAMPLE = 500  # lines from which the number of groups is known
 _SHORTER = 0.6  # of the tokens of an id that "…-165" saves
 _HEADING = "x" * 25  # as long as the heading of a group, and the line that counts its other items
+
+
+class Form(NamedTuple):
+    """How lines are written: the most characters of a title (0: whole), and whether ids begin where they differ."""
+
+    width: int = 0
+    has_short_ids: bool = False
+
+
+FORMS = (Form(), Form(60), Form(45), Form(36), Form(36, has_short_ids=True))  # tried in turn
 
 
 class TitleCost(msgspec.Struct, frozen=True):
@@ -39,46 +49,49 @@ class TitleCost(msgspec.Struct, frozen=True):
 
 
 class ListPlan(NamedTuple):
-    """Which lines a list has: how many, from the first on, whether they are short ones, and their tokens.
+    """Which lines a list has: how many, from the first on, in which form, and their tokens."""
 
-    A short line has at most 36 characters of the title, and only the end of an id that begins as the one before it.
-    """
-
-    number: int
-    is_short: bool
-    tokens: float
+    number: int = 0
+    form: Form = FORMS[0]
+    tokens: float = 0.0
 
 
 def plan(lines: Sequence[OmittedItem], cost: TitleCost, all_named: float, share: float, least: int) -> ListPlan:
     """Return the lines that a list may have.
 
-    All of them if they need at most `all_named` tokens, short if they need to be; otherwise those that fit into
-    `share` tokens, but at least `least`.
+    All of them, in the first form that needs at most `all_named` tokens; if none does, those that fit into `share`
+    tokens, but at least `least`.
     """
-    for is_short in (False, True) if len(lines) * cost.least <= all_named else ():
-        if (tokens := spent(lines, cost, is_short=is_short)) <= all_named:
-            return ListPlan(len(lines), is_short, tokens)
-    number, tokens = 0, 0.0
-    for tokens_of_line in _costs(lines, cost, is_short=False):
-        if tokens + tokens_of_line > share and number >= least:
+    if len(lines) * cost.least <= all_named:
+        for form in FORMS:
+            if (tokens := spent(lines, cost, form)) <= all_named:
+                return ListPlan(len(lines), form, tokens)
+    result = ListPlan()
+    for form in FORMS[:-1]:
+        number, tokens = 0, 0.0
+        for tokens_of_line in _costs(lines, cost, form):
+            if tokens + tokens_of_line > share and number >= least:
+                break
+            number, tokens = number + 1, tokens + tokens_of_line
+        result = ListPlan(min(number, len(lines)), form, tokens)
+        if tokens <= share:
             break
-        number, tokens = number + 1, tokens + tokens_of_line
-    return ListPlan(number, False, tokens)
+    return result
 
 
-def spent(lines: Sequence[OmittedItem], cost: TitleCost, *, is_short: bool) -> float:
-    """Return the tokens of lines with the headings of their groups."""
-    return sum(_costs(lines, cost, is_short=is_short))
+def spent(lines: Sequence[OmittedItem], cost: TitleCost, form: Form) -> float:
+    """Return the tokens of lines in a form, with the headings of their groups."""
+    return sum(_costs(lines, cost, form))
 
 
-def _costs(lines: Sequence[OmittedItem], cost: TitleCost, *, is_short: bool) -> Iterator[float]:
+def _costs(lines: Sequence[OmittedItem], cost: TitleCost, form: Form) -> Iterator[float]:
     """Yield the tokens of each line, the first with those of the groups' headings."""
     headings = len({(each.section, each.kind) for each in islice(lines, _SAMPLE)}) * cost.of(_HEADING)
     before: dict[tuple[str, str], str] = {}
     for each in lines:
-        tokens: float = headings + cost.of(shorten(each, SHORT_TITLE).line if is_short else each.line)
+        tokens: float = headings + cost.of(shorten(each, form.width).line)
         day = each.id.rpartition("-")[0]
-        if is_short and day and before.get((each.section, each.kind)) == day:
+        if form.has_short_ids and day and before.get((each.section, each.kind)) == day:
             tokens -= _SHORTER * cost.id
         before[each.section, each.kind] = day
         headings = 0
@@ -121,16 +134,16 @@ def groups(
     left: Sequence[OmittedItem],
     totals: Mapping[tuple[str, str], int],
     listed: int,
+    form: Form,
     sections: Mapping[str, str],
-    *,
-    is_short: bool,
 ) -> list[OmittedGroup]:
     """Group the items that a pack leaves out: by section, or by record type for items without a known section.
 
     - `left` are the items, those of one title merged. `totals` are the numbers of these items by section and type.
     - `listed` is how many of the items, from the first on, the pack lists by title; of the others, a group has only the
       number. If `listed` is 0, the result is a single group of all items.
-    - `sections` are the titles of sections by marker. `is_short` says that lines are short.
+    - `form` is how the lines are written.
+    - `sections` are the titles of sections by marker.
     """
     if not left:
         return []
@@ -145,9 +158,9 @@ def groups(
     for key, number in totals.items():
         counts[group(*key)] += number
     for each in left[:listed]:
-        groups[group(each.section, each.kind)].append(shorten(each, SHORT_TITLE) if is_short else each)
+        groups[group(each.section, each.kind)].append(shorten(each, form.width))
     more = {key: counts[key] - sum(each.number for each in items) for key, items in groups.items()}
-    if is_short:
+    if form.has_short_ids:
         groups = {key: _with_short_ids(items) for key, items in groups.items()}
     return [_group(*key, tuple(items), more[key], sections) for key, items in groups.items()]
 
@@ -181,8 +194,8 @@ def _group(
 
 
 def shorten(left: OmittedItem, width: int) -> OmittedItem:
-    """Return an omitted item with its title cut to at most `width` characters."""
+    """Return an omitted item with its title cut to at most `width` characters; 0 sets no limit."""
     title = one_line(left.title)
-    if len(title) <= width:
+    if not width or len(title) <= width:
         return left
     return msgspec.structs.replace(left, title=f"{title[: width - 1].rstrip()}…")

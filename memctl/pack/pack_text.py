@@ -35,7 +35,7 @@ LEAD = PackPart("critical", "Most important")
 _PROPOSED = PackPart("proposed", "Proposed, not accepted yet")
 _CHECK = PackPart("check", "Check before use")  # records whose code is gone
 _LEAD_SHARE = 0.3  # of the items' tokens, which is a quarter of the pack with its frame; rules.md#quality
-_BETWEEN = 2  # tokens that separate an item from the next one
+_NO_WEIGHT = 100  # more than the weight of any item
 # Names and title of the notes with titles of items that are not whole, at the beginning and at the end.
 TITLES, MORE_TITLES = ("titles", "Only by title"), ("more_titles", "Only by title")
 _URGENT = 9  # weight from which no pack may lose an item's title
@@ -123,8 +123,8 @@ class PackText:
         for item in draft.items():
             self._compare(item)
 
-    def text(self, taken: Taken, left: Left, lines: int, *, is_short: bool) -> str:
-        """Return the text of a pack with `lines` lines of what is left out, short ones or whole ones."""
+    def text(self, taken: Taken, left: Left, lines: int, form: left_out.Form = left_out.FORMS[0]) -> str:
+        """Return the text of a pack with `lines` lines of what is left out, in a form."""
         draft, whole = self.draft, taken.whole
         first, last = self._title_notes(taken.titled)
         opening = [note for note in draft.opening if self._has_note(note, taken)]
@@ -140,9 +140,7 @@ class PackText:
                 closing=(*last, *closing),
             ),
             [(part, [self._write(item) for item in items]) for part, items in self._shown(whole) if items],
-            left_out.groups(left.lines, left.totals, lines, draft.sections, is_short=is_short)
-            if taken.has_list
-            else (),
+            left_out.groups(left.lines, left.totals, lines, form, draft.sections) if taken.has_list else (),
             sizes,
         )
         text = visible(self._write_pack(contents))
@@ -264,10 +262,6 @@ class PackText:
             self._costs[item.key] = self.count(self._write(item))
         return self._costs[item.key]
 
-    def room_of(self, item: Item) -> int:
-        """Return the tokens of an item with what separates it from the next one."""
-        return self.cost(item) + _BETWEEN
-
     def part_of(self, item: Item) -> PackPart:
         """Return the part of an item, that of the rest if no part of the draft has it."""
         return self._part_of.get(item.key, self.draft.rest)
@@ -284,7 +278,7 @@ class PackText:
         """
         turns = zip_longest(*(part.items for part in self.draft.parts if part.rank != SECOND))
         items = [item for turn in turns for item in turn if item is not None and item.key not in self.same]
-        return sorted(items, key=lambda item: (-self.lead_of(item), item.is_doubtful))
+        return sorted(items, key=lambda item: (-item.weight if self.is_leading(item) else 0, item.is_doubtful))
 
     def further(self) -> Iterator[Item]:
         """Yield the items that follow all parts; each is built once, when it is first needed."""
@@ -342,11 +336,7 @@ class PackText:
         return self._budget - self.count("\n".join(note.text for note in self.draft.opening if is_notice(note)))
 
     def is_leading(self, item: Item) -> bool:
-        return 0 < self.draft.leading <= item.weight
-
-    def lead_of(self, item: Item) -> int:
-        """Return the weight of an item for the front of the pack, 0 for any other."""
-        return item.weight if self.is_leading(item) else 0
+        return item.weight >= (self.draft.leading or _NO_WEIGHT)
 
     def is_urgent(self, item: Item) -> bool:
         return item.weight >= _URGENT or item.is_recent

@@ -39,7 +39,7 @@ from memctl.pack.rank import (
 )
 from memctl.record import content_fields, handoff
 from memctl.record.filters import Filters, select, severity_rank
-from memctl.record.kinds import KINDS, KNOWLEDGE, LEARNING, SEVERITIES
+from memctl.record.kinds import ISSUE, KINDS, KNOWLEDGE, LEARNING, SEVERITIES
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.urgency import Near, by_urgency, near_work, recorded_today
@@ -254,6 +254,7 @@ def _important_parts(material: _Material, chosen: Mapping[str, Sequence[Record]]
             material.certain_first(records),
             rank=0 if about.is_met and not about.records else FIRST,
             shortest_first=name != LEARNING.name and not about.is_met,
+            counted=name == ISSUE.name and not about.is_met,
         )
         for name, records in chosen.items()
     ]

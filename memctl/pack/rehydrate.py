@@ -177,19 +177,21 @@ def draft(
 def _latest_work(
     material: _Material, active: Sequence[Record], count: CountTokens, work: int
 ) -> tuple[list[Item], list[Item], list[PackNote], int]:
-    """Return where work was left, the current tasks, their closing note, and the tokens of all, at most `work`.
+    """Return where work was left, the current tasks, their closing note, and the tokens that all would need.
 
     Critical tasks that have no room in these are tasks, too, so that they are named.
     """
     request, states = material.request, material.items(active)
     left: list[Item] = []
     tasks: list[Item] = []
+    reserve = 0
     for limit in (max(work, last_work.WORK), work):  # a small pack has less only if that is too much
         if not (request.narrowed_by or request.has_work):
             room, worktree = int(limit * _LEFT), material.sources.worktree()
             left = last_work.collect(material.snapshot, material.ended, room, count, material.now, worktree)
         tasks = last_work.take_fitting(states, limit - _cost(left, count), count)
-        if (reserve := _cost([*left, *tasks], count)) <= work:
+        reserve = max(reserve, spent := _cost([*left, *tasks], count))
+        if spent <= work:
             break
     shown, closing = _last_first(tasks)
     return left, shown + [item for item in states if item not in tasks and item.weight >= CRITICAL], closing, reserve

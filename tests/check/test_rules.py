@@ -850,9 +850,7 @@ NEAR: dict[str, dict[str, Near]] = {
         "what is no text": after(["edit", DEC, "--set", "importance=9", "--add", "tags=auth"]),
         "tags, by hand": near(DECISION, "importance: 8", "importance: 9\ntags:\n  - auth"),
         "line ends": Near(crlf(DECISION)),
-        "breaks of lines and marks of emphasis": near(
-            DECISION, "Tokens are signed with RS256.", "Tokens are\nsigned\nwith _RS256_."
-        ),
+        "breaks of lines": near(DECISION, "Tokens are signed with RS256.", "Tokens are\nsigned\nwith RS256."),
         "a new decision": after(["decide", "Sell more", "--decision", "More.", "--rationale", "Room."]),
         "a slip that was mended": after(["edit", DEC, "--set", "decision=Signed with RS512.", "--allow-accepted"]),
         "accepted only now": near(PROPOSED, "status: proposed", "status: accepted"),

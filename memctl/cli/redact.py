@@ -153,18 +153,22 @@ def _print(memory: Memory, made: Redaction, left: Matches, transcripts: list[str
         where = "in an id or value that the file can't be read without, or because it is no text or too large"
         output.note(f"warning: {files} still has the credential, {where}: edit or delete it yourself")
     if not made.is_empty or made.unreached or made.staged or names or left.commits or transcripts:
-        for line in _remaining_places(left, names, made.staged, transcripts):
+        redacted = [path for path in made.staged if path not in {*map(memory.tracked, made.unreached)}]
+        for line in _remaining_places(left, names, made.staged, redacted, transcripts):
             output.text(line)
 
 
-def _remaining_places(left: Matches, names: list[str], staged: Sequence[str], transcripts: list[str]) -> Iterator[str]:
+def _remaining_places(
+    left: Matches, names: list[str], staged: Sequence[str], redacted: Sequence[str], transcripts: list[str]
+) -> Iterator[str]:
     yield "Revoke the credential: these places have it, or may have it:"
     if names:
         yield f"- the names of files: {_some(names)} (paths of records never change: create new records, delete these)"
     if staged:
         files = shlex.join(staged[:_SHOWN])
         yield f"- Git's index, for the next `git commit`: {_some(staged)}"
-        yield f"  (`git add {files}` stages the redacted files, `git restore --staged {files}` the files of HEAD)"
+        again = f"`git add {shlex.join(redacted[:_SHOWN])}` stages the redacted files, " if redacted else ""
+        yield f"  ({again}`git restore --staged {files}` the files of HEAD)"
     if left.commits:
         yield f"- the history: {quantity(len(left.commits), 'commit')}, {_some([c[:10] for c in left.commits])}"
         yield f"  that are in these refs: {_some(list(left.refs))}" if left.refs else "  that are in no branch or tag"

@@ -18,6 +18,7 @@ from memctl.pages import repository_paths
 from memctl.record import pages
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.search.urgency import LATEST_COMMITS
 from memctl.store import files
 from memctl.store.last_commits import LastCommit, last_commits, signatures
 from memctl.store.memory import Memory
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _PATIENCE = 0.05  # seconds to wait for the uncommitted files of the worktree
 _FILES, _FITTING = 5, 0.5  # files of a task at most, and the share of the best one's score that each has at least
-_LATEST = 20  # latest commits, whose files count as the latest work
 
 
 def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
@@ -48,7 +48,7 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
 
     @cache
     def touched() -> Callable[[], set[str]]:
-        return history.paths_touched(memory.repository, _LATEST, memory.prefix)
+        return history.paths_touched(memory.repository, LATEST_COMMITS, memory.prefix)
 
     def ahead(records: list[Record]) -> None:
         if at is None and any(record.code_refs for record in records):

@@ -193,6 +193,8 @@ def _latest_work(
         reserve = max(reserve, spent := _cost([*left, *tasks], count))
         if spent <= work:
             break
+    if not (left or tasks):
+        reserve = 0
     shown, closing = _last_first(tasks)
     return left, shown + [item for item in states if item not in tasks and item.weight >= CRITICAL], closing, reserve
 

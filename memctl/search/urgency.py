@@ -9,6 +9,7 @@ from memctl.record.pages import code_path
 from memctl.record.record import Record
 from memctl.text import timestamps
 
+LATEST_COMMITS = 20  # whose files are in work
 _NEAR = 2  # additional weight of a record near the work, about one class of importance
 _OTHERS = 2  # rank of severities below critical and high, whose records are ordered by weight
 Near = Callable[[Record], bool]

@@ -15,7 +15,7 @@ from memctl.record.errors import FrontMatterError, InvalidRecord
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.readiness import OpenWork, is_started, next_status, open_work
-from memctl.search.urgency import by_urgency, near_work, recorded_today
+from memctl.search.urgency import LATEST_COMMITS, by_urgency, near_work, recorded_today
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.team import ref_state
@@ -24,7 +24,6 @@ from memctl.text import timestamps
 from memctl.text.markdown import one_line
 
 _FINISHED = 100  # percent
-_COMMITS = 20  # latest commits, whose files are in work, as in packs
 # Seconds since related work was done. Of 117 pieces of a project's work (300 issues of beads),
 # each looked for among those that could be begun when it was finished (mostly 37), 21 % were among the first five with
 # what goes on from yesterday's work first, 12 % by weight alone.
@@ -121,7 +120,7 @@ def _changed_files(memory: Memory, records: Iterable[Record]) -> set[str]:
     """Return the paths of the files that the latest commits changed, as far as records refer to code."""
     if not any(record.code_refs for record in records):
         return set()
-    return history.paths_touched(memory.repository, _COMMITS, memory.prefix)()
+    return history.paths_touched(memory.repository, LATEST_COMMITS, memory.prefix)()
 
 
 def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record) -> str:

@@ -17,10 +17,11 @@ from memctl.record.parser import disallowed, parse, parse_new, problems, refuse_
 from memctl.record.record import BY_OPTION, FIELDS, FIXED, LISTS, TIMES, Record
 from memctl.record.required_text import refuse_placeholder
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import key
+from memctl.task import state_record
 from memctl.text.markdown import one_line
 from memctl.text.phrases import indefinite
 
+_DONE, _LEFT = "substeps_completed", "substeps_remaining"
 _ELSEWHERE = {
     "is_archived": "`memctl archive` and `memctl unarchive` change it",
     "archived_at": "`memctl archive` sets it",
@@ -59,8 +60,8 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     for action, pairs in (("set", edits.set), ("remove", edits.remove), ("add", edits.add)):
         for name, value in pairs:
             _apply(record, values, content, action, name, value, now)
-    if record.kind is STATE:
-        _finish_steps(content, before)
+    if record.kind is STATE and content.get(_DONE) != before.get(_DONE):  # what is done remains no more
+        content[_LEFT] = state_record.record_values(state_record.of_values(content))[_LEFT]
     if values.get("severity") and "importance" not in values:
         old, new = (IMPORTANCE_BY_SEVERITY.get(name or "") for name in (record.severity, values["severity"]))
         if new is not None and record.importance == old != new:  # it is the old severity's default
@@ -82,14 +83,6 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
         ids=(record.id,),
         writes=(write,),
     )
-
-
-def _finish_steps(content: dict[str, Any], before: Mapping[str, Any]) -> None:
-    """A step that becomes done remains no more, nor is it in progress."""
-    done, left = "substeps_completed", "substeps_remaining"
-    finished = set(map(key, content.get(done) or ())) - set(map(key, before.get(done) or ()))
-    if finished and left in content:
-        content[left] = [one for one in content[left] if not {key(one), key(one.rpartition(" (")[0])} & finished]
 
 
 def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: bool = False) -> Change:

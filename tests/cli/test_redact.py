@@ -454,6 +454,8 @@ def test_a_short_text_and_a_reason_with_the_secret_are_refused(memctl: Memctl, r
 )
 def test_a_file_that_is_no_text_or_too_large_is_named(memctl: Memctl, repo: Path, data: bytes) -> None:
     (repo / ".memory/notes.txt").write_bytes(data)
+    git(repo, "add", ".memory/notes.txt")
+    assert "`git add" not in memctl("redact", ".memory/notes.txt", code=1).out  # which would stage the credential
     for args, stdin in ((".memory/notes.txt",), ""), (("--text", "-"), TOKEN):
         said = memctl("redact", *args, stdin=stdin, code=1)
         assert ".memory/notes.txt still has the credential" in said.err
